@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "exec/launch_sweep.h"
+#include "exec/sharing_check.h"
 
 namespace tsl::exec {
 
@@ -59,6 +60,7 @@ std::unique_ptr<Executable> Devices::compile(Device device, graph::Graph graph, 
   graph::Plan plan = graph::compile(std::move(graph), options, observer, &backend);
   if (options.autotune) autotune(*this, device, plan);
   std::unique_ptr<Executable> executable = backend.prepare(std::move(plan));
+  if (checks_sharing()) executable = check_sharing(backend, std::move(executable));
   observers.on_executable(*executable);
   return executable;
 }

@@ -78,6 +78,14 @@ class DeferredRuns {
   virtual RunError report(uint32_t run) = 0;
 };
 
+/// Observes the memory of a run. `addresses`: of element 0 of each buffer, after all work on them is done.
+class LaunchObserver {
+ public:
+  virtual ~LaunchObserver() = default;
+  virtual void before(uint32_t launch, std::byte* const* addresses) = 0;
+  virtual void after(uint32_t launch, std::byte* const* addresses) = 0;
+};
+
 /// A plan prepared for one device.
 class Executable {
  public:
@@ -90,6 +98,8 @@ class Executable {
   virtual RunError run(Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                        std::span<Tensor> outputs) = 0;
   virtual const graph::Plan& plan() const = 0;
+  /// Sets the observer of the next runs. Executables that are made while checks_sharing() have one (sharing_check.h).
+  virtual void observe(LaunchObserver* /*observer*/) {}
   /// Returns what runs the plan without waiting for failures; null if each run waits.
   virtual DeferredRuns* deferred_runs() { return nullptr; }
   /// Returns the kernels that a run launches, in order; without generated code, one for each launch.

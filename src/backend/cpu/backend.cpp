@@ -42,15 +42,16 @@ uint64_t last_cache_bytes() {
 
 class CpuExecutable : public exec::Executable {
  public:
-  CpuExecutable(CpuBackend& backend, Plan plan)
+  CpuExecutable(CpuBackend& backend, Plan plan, TileForms forms)
       : backend_(backend), plan_(std::move(plan)), memory_(plan_, backend.allocator()) {
     for (const graph::Kernel& kernel : plan_.kernels) {
       if (kernel.kind == graph::Template::op) programs_.emplace_back(std::nullopt);
-      else programs_.emplace_back(TileProgram(kernel, plan_, backend_.table(), backend_.cache_bytes()));
+      else programs_.emplace_back(TileProgram(kernel, plan_, backend_.table(), backend_.cache_bytes(), forms));
     }
   }
 
   const Plan& plan() const override { return plan_; }
+  void observe(exec::LaunchObserver* observer) override { observer_ = observer; }
 
   RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
@@ -71,8 +72,11 @@ class CpuExecutable : public exec::Executable {
         if (&launch != plan_.launches.data()) poll_stop();
         is_op = plan_.kernels[launch[0]].kind == graph::Template::op;
         const exec::ActivityScope scope(timeline, activity++);
+        const auto number = static_cast<uint32_t>(&launch - plan_.launches.data());
+        if (observer_) observer_->before(number, memory_.addresses());
         run_launch(launch, state);
         if (state.error) break;
+        if (observer_) observer_->after(number, memory_.addresses());
       }
       if (!state.error) memory_.make_outputs(inputs, symbols, outputs);
     } catch (...) {
@@ -125,6 +129,7 @@ class CpuExecutable : public exec::Executable {
   exec::PlanMemory memory_;
   std::vector<std::optional<TileProgram>> programs_;
   exec::PlanActivities activities_;
+  exec::LaunchObserver* observer_ = nullptr;
   std::vector<uint32_t> small_;  // small kernels of the current launch
   std::vector<size_t> groups_;   // start of each group in small_, and the end
 };
@@ -146,7 +151,11 @@ CpuBackend::CpuBackend(int threads, Isa isa)
 }
 
 std::unique_ptr<exec::Executable> CpuBackend::prepare(Plan plan) {
-  return std::make_unique<CpuExecutable>(*this, std::move(plan));
+  return std::make_unique<CpuExecutable>(*this, std::move(plan), TileForms::any);
+}
+
+std::unique_ptr<exec::Executable> CpuBackend::prepare_plain(Plan plan) {
+  return std::make_unique<CpuExecutable>(*this, std::move(plan), TileForms::plain);
 }
 
 Counters CpuBackend::counters() const {

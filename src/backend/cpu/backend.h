@@ -18,6 +18,7 @@ class CpuBackend : public exec::Backend {
   explicit CpuBackend(int threads = 0, Isa isa = best_isa());
   BlockCache& allocator() override { return allocator_; }
   std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override;
+  std::unique_ptr<exec::Executable> prepare_plain(graph::Plan plan) override;
   Counters counters() const override;
   std::string hardware() const override;
   uint64_t cache_bytes() const override { return cache_bytes_; }

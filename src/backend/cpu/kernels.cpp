@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string_view>
+
+#include "base/run_watch.h"
 
 namespace tsl::cpu {
 
@@ -46,6 +49,12 @@ std::unique_ptr<const KernelTable> make_multi_tensor_kernel([[maybe_unused]] Isa
   return table;
 }
 
+template <class T> void fill_with(void* out, const void* value, int64_t count) {
+  T v;
+  std::memcpy(&v, value, sizeof v);
+  in_parts(count, [&](int64_t first, int64_t part) { std::fill_n(static_cast<T*>(out) + first, part, v); });
+}
+
 }  // namespace
 
 Isa best_isa() {
@@ -71,6 +80,19 @@ const KernelTable& kernels(Isa isa) {
   }
   static const auto table = make_multi_tensor_kernel(Isa::generic);
   return *table;
+}
+
+void fill(void* out, const void* value, size_t size, int64_t count) {
+  switch (size) {
+    case 1: fill_with<uint8_t>(out, value, count); break;
+    case 2: fill_with<uint16_t>(out, value, count); break;
+    case 4: fill_with<uint32_t>(out, value, count); break;
+    default: fill_with<uint64_t>(out, value, count); break;  // 8 bytes
+  }
+}
+
+void fill_identity(void* out, Op op, DType dtype, int64_t count) {
+  fill(out, to_bits(Scalar::of(op_def(op).of_nothing.value_or(0)), dtype).bytes, size_of(dtype), count);
 }
 
 }  // namespace tsl::cpu

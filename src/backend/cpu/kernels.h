@@ -144,6 +144,7 @@ struct ChainInstr {
   ChainRead read = ChainRead::f32;
   uint16_t operand = 0;          // for call: the operand that receives the result
   std::array<uint16_t, 3> in{};  // operands of a call; for prefetch, in[0]: bytes to fetch per strip
+  uint8_t arity = 0;             // of a call
   MapKernel call = nullptr;
 };
 
@@ -188,5 +189,10 @@ struct KernelTable {
 };
 
 const KernelTable& kernels(Isa isa);
+
+/// Writes `count` copies of one element of `size` bytes.
+void fill(void* out, const void* value, size_t size, int64_t count);
+/// Writes the result of a reduction over no elements.
+void fill_identity(void* out, Op op, DType dtype, int64_t count);
 
 }  // namespace tsl::cpu

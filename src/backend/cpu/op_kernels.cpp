@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/cpu/fill.h"
 #include "backend/cpu/ranges.h"
 #include "base/run_watch.h"
 #include "tensor/op_groups.h"

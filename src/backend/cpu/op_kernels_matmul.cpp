@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "backend/cpu/blas.h"
-#include "backend/cpu/fill.h"
 #include "backend/cpu/op_kernels.h"
 #include "base/run_watch.h"
 #include "exec/address_check.h"

@@ -8,6 +8,7 @@
 
 #include "graph/domain.h"
 #include "graph/plan_steps.h"
+#include "graph/spec.h"
 
 namespace tsl::cpu {
 
@@ -61,21 +62,27 @@ Access access_of(const graph::IndexMap& map) {
   return access;
 }
 
-TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTable& table, uint64_t cached_bytes)
-    : table_(table) {
+TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTable& table, uint64_t cached_bytes,
+                         TileForms forms)
+    : table_(table), is_plain_(forms == TileForms::plain) {
   kept_rank_ = kernel.kept.rank();
   reduced_rank_ = kernel.reduced.rank();
   for (int i = 0; i < kept_rank_; ++i) rows_ *= extent_[i] = kernel.kept[i].hint();
   for (int i = 0; i < reduced_rank_; ++i) row_length_ *= extent_[kept_rank_ + i] = kernel.reduced[i].hint();
   operations_ = static_cast<int64_t>(kernel.program.size());
-  for (const Kernel& box : divide_into_boxes(kernel)) {
+  for (const Kernel& box : is_plain_ ? std::vector<Kernel>() : divide_into_boxes(kernel)) {
     // Whether results are stored past the caches is for the kernel to decide: a box has its share of them.
     const auto share = static_cast<double>(graph::count_of(box.kept)) / static_cast<double>(rows_);
     boxes_.emplace_back(box, plan, table, static_cast<uint64_t>(share * static_cast<double>(cached_bytes)));
   }
-  if (!boxes_.empty()) return;
-  copies_ = kernel.program.size() == 2 && kernel.program[0].kind == Instr::Kind::load && kernel.buffers.size() == 2 &&
-            graph::may_overwrite(kernel, kernel.buffers[0], kernel.buffers[1]);
+  if (boxes_.empty()) make_steps(kernel, plan, cached_bytes);
+  if (graph::enforces_specification()) verify(kernel, plan);
+}
+
+/// Makes the steps of a tile, their order and their memory.
+void TileProgram::make_steps(const Kernel& kernel, const Plan& plan, uint64_t cached_bytes) {
+  copies_ = !is_plain_ && kernel.program.size() == 2 && kernel.program[0].kind == Instr::Kind::load &&
+            kernel.buffers.size() == 2 && graph::may_overwrite(kernel, kernel.buffers[0], kernel.buffers[1]);
   if (copies_) from_ = kernel.buffers[0], to_ = kernel.buffers[1];
   add_steps(kernel, plan);
   if (kernel.kind == graph::Template::pointwise) form_ = Form::pointwise;
@@ -85,11 +92,13 @@ TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTab
   order_steps();
   stores_number_ = rows_ == 1 && row_length_ == 1 && steps_.size() == 2 && steps_[0].kind == Step::Kind::scalar &&
                    steps_[1].kind == Step::Kind::store && steps_[1].level == Level::full;
-  find_direct_stores(kernel, plan);
   choose_tile();
-  if (tile_elements_ >= static_cast<int64_t>(kStrip)) {
-    find_streams(cached_bytes);
-    form_chains();
+  StepGroups groups;
+  if (tile_elements_ >= static_cast<int64_t>(kStrip) && !is_plain_) groups = group_steps();
+  if (!is_plain_) share_memory(groups, plan);
+  if (!groups.empty()) {
+    find_streams(groups, cached_bytes);
+    build_chains(std::move(groups));
   }
   if (form_ == Form::row_blocks) divide_into_phases();
   place_registers();
@@ -273,65 +282,6 @@ void TileProgram::order_steps() {
   steps_ = std::move(sorted);
 }
 
-/// Extends the last use of what choices read to that of their results, which may be the same memory.
-template <class Use> void extend_uses(const std::vector<Step>& steps, std::vector<Use>& last_use) {
-  for (size_t i = steps.size(); i-- > 0;) {
-    if (steps[i].kind != Step::Kind::choose) continue;
-    for (int k = 0; k < steps[i].arity; ++k) {
-      last_use[steps[i].src[k]] = std::max(last_use[steps[i].src[k]], last_use[steps[i].dst]);
-    }
-  }
-}
-
-/// Finds stored results that can be computed directly into their buffer. That is impossible if the buffer may share
-/// memory with one that a later step reads.
-void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
-  std::vector<int> defined_by(registers_, -1), last_use(registers_, -1);
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    for (int k = 0; k < steps_[i].arity; ++k) last_use[steps_[i].src[k]] = static_cast<int>(i);
-    if (steps_[i].kind != Step::Kind::store) defined_by[steps_[i].dst] = static_cast<int>(i);
-  }
-  // A chain may repeat an op on loaded values, and on conversions of some (compute_again), while its result is needed.
-  auto extend_use = [&](const Step& step) {
-    for (int k = 0; k < step.arity; ++k) last_use[step.src[k]] = std::max(last_use[step.src[k]], last_use[step.dst]);
-  };
-  for (const Step& step : steps_) {
-    if (by_rows_ && step.kind == Step::Kind::map) extend_use(step);
-  }
-  for (const Step& step : steps_) {
-    if (by_rows_ && step.kind == Step::Kind::map && step.op == Op::cast) extend_use(step);
-  }
-  extend_uses(steps_, last_use);
-  auto read_later = [&](uint32_t output, int after) {
-    bool is_read = false;
-    for_each_load([&](const Step& load) {
-      is_read |= last_use[load.dst] > after && graph::may_share_memory(plan, load.buffer, output);
-    });
-    return is_read;
-  };
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    if (steps_[i].kind != Step::Kind::store) continue;
-    const int definition = defined_by[steps_[i].src[0]];
-    Step& source = steps_[definition];
-    if (source.kind == Step::Kind::scalar || source.direct >= 0) continue;
-    if (source.level != steps_[i].level || read_later(steps_[i].buffer, definition)) continue;
-    if (form_ == Form::row_blocks && source.level != Level::full) continue;  // threads repeat steps of a row
-    source.direct = static_cast<int32_t>(direct_stores_.size());
-    direct_stores_.push_back(steps_[i]);
-    if (form_ != Form::row_blocks) continue;
-    // A result of an earlier phase that is read last for this one needs no memory of its own.
-    for (int k = 0; k < definition; ++k) {
-      Step& kept = steps_[k];
-      const bool is_result =
-          kept.kind == Step::Kind::map || kept.kind == Step::Kind::choose || kept.kind == Step::Kind::gather;
-      if (!is_result || kept.direct >= 0 || kept.level != Level::full || kept.phase >= source.phase) continue;
-      if (kept.size != source.size || last_use[kept.dst] > definition || read_later(steps_[i].buffer, k)) continue;
-      kept.direct = source.direct;
-      break;
-    }
-  }
-}
-
 /// Whether most operands of the reductions are contiguous along the last kept loop rather than along the reduced ones.
 bool TileProgram::prefers_columns() const {
   if (kept_rank_ == 0 || reduced_rank_ == 0) return false;
@@ -341,7 +291,7 @@ bool TileProgram::prefers_columns() const {
     along_reduced |= reader.access.stride[kept_rank_ + reduced_rank_ - 1] == 1;
     along_kept |= reader.access.stride[kept_rank_ - 1] == 1;
   };
-  for_each_load(count);
+  for_each_load(*this, count);
   for (const Step& step : steps_) {
     if (step.kind == Step::Kind::gather) count(step);
   }
@@ -358,6 +308,10 @@ bool TileProgram::reads_only_columns() const {
 
 /// Chooses the form of a kernel with reductions. `rows_stay`: elements are used after a reduction of their row.
 void TileProgram::choose_form(bool rows_stay) {
+  if (is_plain_) {
+    form_ = Form::rows;
+    return;
+  }
   const bool reads_indices = std::any_of(steps_.begin(), steps_.end(), [](const Step& s) { return s.arg != nullptr; });
   const bool across = prefers_columns();
   if (!rows_stay && row_length_ == 0) form_ = Form::row_blocks;
@@ -370,7 +324,7 @@ void TileProgram::choose_form(bool rows_stay) {
 int64_t TileProgram::rows_in_tile() const {
   const int64_t length = std::max<int64_t>(row_length_, 1);
   int64_t rows = (by_rows_ ? kLongTileElements : kTileElements) / length;
-  if (prefers_columns()) {
+  if (prefers_columns() && !is_plain_) {
     const int64_t across = std::clamp(kColumnTileElements / length, kFewestAcross, kMostAcross);
     rows = std::max(rows, std::min(across, kMostElementsAcross / length));
   }
@@ -390,11 +344,6 @@ void TileProgram::choose_tile() {
       tile_ = rows_in_tile();
       tile_elements_ = tile_ * row_length_;
       row_elements_ = tile_;
-      for (Step& step : steps_) {
-        const auto stride = step.access.stride.begin();
-        step.is_same_for_tiles = step.kind == Step::Kind::load && step.level == Level::full && step.direct < 0 &&
-                                 std::all_of(stride, stride + kept_rank_, [](int64_t s) { return s == 0; });
-      }
       break;
     case Form::row_blocks:
       tile_ = static_cast<int64_t>(kReduceBlock);
@@ -405,7 +354,7 @@ void TileProgram::choose_tile() {
       const int64_t block = std::min(row_length_, static_cast<int64_t>(kReduceBlock));
       in_place_ = reads_only_columns();
       uint32_t size = sizeof(double);
-      for_each_load([&](const Step& load) { size = std::min(size, load.size); });
+      for_each_load(*this, [&](const Step& load) { size = std::min(size, load.size); });
       tile_ = in_place_ ? kMaxColumns : std::clamp(kColumnTileElements / block, kColumnBytes / size, kMaxColumns);
       tile_ = std::min(tile_, extent_[kept_rank_ - 1]);
       tile_elements_ = in_place_ ? 1 : tile_ * block;
@@ -415,154 +364,6 @@ void TileProgram::choose_tile() {
   }
   tile_elements_ = std::max<int64_t>(tile_elements_, 1);
   row_elements_ = std::max<int64_t>(row_elements_, 1);
-}
-
-namespace {
-
-/// Allocates and reuses pieces of a tile's memory.
-class Slots {
- public:
-  explicit Slots(size_t reserved) : end_(aligned(reserved)) {}
-
-  int32_t take(size_t bytes) {
-    const auto reusable = free_.find(aligned(bytes));
-    if (reusable == free_.end()) return add(bytes);
-    const int32_t slot = reusable->second;
-    free_.erase(reusable);
-    return slot;
-  }
-  int32_t add(size_t bytes) {
-    end_ += aligned(bytes);
-    return static_cast<int32_t>(end_ - aligned(bytes));
-  }
-  void give_back(size_t bytes, int32_t slot) { free_.emplace(aligned(bytes), slot); }
-  uint32_t size() const { return end_; }
-
- private:
-  static uint32_t aligned(size_t bytes) { return static_cast<uint32_t>((bytes + 63) / 64 * 64); }
-  uint32_t end_;
-  std::multimap<uint32_t, int32_t> free_;  // bytes -> slot
-};
-
-/// Calls visit(register) for every register that a step reads.
-template <class Visit> void for_each_source(const Step& step, const std::vector<Chain>& chains, Visit visit) {
-  if (step.kind != Step::Kind::chain) {
-    for (int k = 0; k < step.arity; ++k) visit(step.src[k]);
-    return;
-  }
-  for (const Chain::Operand& operand : chains[step.chain].operands) {
-    if (!operand.is_result && operand.kind <= Chain::Operand::Kind::repeated) visit(operand.reg);
-  }
-}
-
-/// Allocates memory that a chain needs only while it runs.
-void place_chain(Chain& chain, Slots& slots, int64_t rows) {
-  const size_t addresses = 2 * chain.operands.size() * sizeof(ChainOperand);
-  // The lanes of all rows of a joined chain are strips; numbers are converted for all rows at once.
-  auto bytes_of = [&](const Chain::Operand& operand) {
-    int64_t bytes = kMaxInHand * operand.size;
-    if (operand.kind == Chain::Operand::Kind::lanes)
-      bytes = operand.row_bytes * (chain.is_joined ? rows : std::min(rows, Chain::kFoldedRows));
-    else if (operand.kind == Chain::Operand::Kind::one) bytes = std::max(bytes, rows * operand.row_bytes);
-    return static_cast<size_t>(bytes);
-  };
-  chain.slot = slots.take(addresses);
-  for (Chain::Operand& operand : chain.operands) operand.slot = slots.take(bytes_of(operand));
-  for (const Chain::Operand& operand : chain.operands) slots.give_back(bytes_of(operand), operand.slot);
-  slots.give_back(addresses, chain.slot);
-}
-
-}  // namespace
-
-/// Finds what each phase of long rows runs, and which results are kept for later ones. Loads are repeated instead.
-void TileProgram::divide_into_phases() {
-  std::vector<Step*> definition(registers_, nullptr);
-  std::vector<uint32_t> index(registers_, 0);
-  std::vector<std::set<uint32_t>> steps(1), kept(1);  // by phase
-  const auto is_load = [](const Step& s) {
-    return s.kind == Step::Kind::load || (s.kind == Step::Kind::choose && s.arity == 0);
-  };
-  for (uint32_t i = 0; i < steps_.size(); ++i) {
-    Step& step = steps_[i];
-    const auto define = [&](Step& result) { definition[result.dst] = &result, index[result.dst] = i; };
-    if (step.kind == Step::Kind::chain) {
-      for (Step& result : chains_[step.chain].results) define(result);
-    } else if (step.kind != Step::Kind::store) {
-      define(step);
-    }
-    const bool is_store = step.kind == Step::Kind::store,
-               reduces_rows = step.kind == Step::Kind::reduce && step.level == Level::row;
-    has_row_results_ |= step.level == Level::total || (is_store && step.level == Level::row);
-    if ((step.level != Level::full && !reduces_rows) || step.kind == Step::Kind::scalar) continue;
-    if (is_store) {
-      const Step* source = definition[step.src[0]];
-      step.phase = source && is_in_place(*source) ? source->phase : static_cast<uint32_t>(steps.size() - 1);
-    }
-    steps.resize(std::max<size_t>(steps.size(), step.phase + 1));
-    kept.resize(steps.size());
-    if (!is_load(step)) steps[step.phase].insert(i);
-    for_each_source(step, chains_, [&](uint32_t reg) {
-      const Step* source = definition[reg];
-      if (!source || source->level != Level::full || source->kind == Step::Kind::scalar) return;
-      if (is_load(*source)) steps[step.phase].insert(index[reg]);
-      else if (source->phase < step.phase) kept[step.phase].insert(reg);
-    });
-  }
-  for (const std::set<uint32_t>& of_phase : kept) {
-    for (uint32_t reg : of_phase) {
-      Step& step = *definition[reg];
-      if (step.kept_at >= 0 || is_in_place(step)) continue;
-      step.kept_at = kept_element_bytes_;
-      kept_element_bytes_ += step.size;
-    }
-  }
-  for (size_t p = 0; p < steps.size(); ++p) {
-    phases_.push_back({{steps[p].begin(), steps[p].end()}, {}});
-    for (uint32_t reg : kept[p]) phases_.back().kept.push_back(*definition[reg]);
-  }
-}
-
-/// Allocates registers by linear scan: memory is free again after the last use. Scalars are filled once and kept.
-void TileProgram::place_registers() {
-  std::vector<size_t> last_use(registers_, 0);
-  std::vector<bool> on_tile(registers_, false);  // read by steps that need it for a whole tile
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    for_each_source(steps_[i], chains_, [&](uint32_t reg) {
-      last_use[reg] = i;
-      on_tile[reg] = on_tile[reg] || steps_[i].kind != Step::Kind::chain;
-    });
-  }
-  extend_uses(steps_, last_use);
-  Slots slots(registers_ * sizeof(void*));
-  std::vector<std::pair<size_t, int32_t>> held(registers_, {0, -1});
-  auto define = [&](Step& step) {
-    const bool is_scalar = step.kind == Step::Kind::scalar;
-    step.repeat = step.level == Level::full ? tile_elements_ : row_elements_;
-    if (is_scalar && step.level == Level::full && !on_tile[step.dst]) step.repeat = kMaxInHand;
-    const size_t bytes = static_cast<size_t>(step.repeat) * step.size;
-    if (step.kept_at >= 0) return;
-    const bool stays = is_scalar || step.is_same_for_tiles ||
-                       (form_ == Form::row_blocks && step.level != Level::full);  // for all blocks
-    step.slot = stays ? slots.add(bytes) : slots.take(bytes);
-    if (!stays) held[step.dst] = {bytes, step.slot};
-  };
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    Step& step = steps_[i];
-    if (step.kind == Step::Kind::chain) {
-      for (Step& result : chains_[step.chain].results) define(result);
-      place_chain(chains_[step.chain], slots, form_ == Form::rows ? tile_ : 1);
-    } else if (step.kind != Step::Kind::store) {
-      define(step);
-    }
-    for_each_source(step, chains_, [&](uint32_t reg) {
-      auto& [bytes, slot] = held[reg];
-      if (slot >= 0 && last_use[reg] == i) {
-        slots.give_back(bytes, slot);
-        slot = -1;
-      }
-    });
-  }
-  slot_bytes_ = slots.size();
 }
 
 }  // namespace tsl::cpu

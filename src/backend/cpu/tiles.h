@@ -63,6 +63,7 @@ struct Step {
   Access index_access;             // of a gather whose indices are a load: they are read in place
   int32_t index_buffer = -1;       // the number of their buffer; -1: they are computed
   bool is_read_in_place = false;   // a load that only gathers read
+  bool is_copied = false;          // a load whose memory is overwritten before the tile has read it for the last time
   bool is_same_for_tiles = false;  // a load of short rows that are the same everywhere
   bool is_streamed = false;        // stored past the caches, if a chain computes it
   bool from_start = false;
@@ -70,6 +71,7 @@ struct Step {
   uint32_t order = 0;
   bool fallible = false;
   uint32_t phase = 0;    // the reductions that must be complete before: those of earlier phases
+  bool is_kept = false;  // of long rows: later phases read the result, in an output or at `kept_at`
   int64_t kept_at = -1;  // of long rows: bytes per element that results kept before this one take; -1: it is not kept
 };
 
@@ -128,6 +130,9 @@ struct Chain {
   int32_t slot = -1;          // memory for the operands' addresses, in whole strips and in the padded last one
 };
 
+/// The steps of each chain, before it is made.
+using StepGroups = std::vector<std::vector<Step>>;
+
 /// Divides the loops of a pointwise kernel into boxes within or outside of each part, and returns the kernel of each.
 /// Returns none if the kernel has no parts, is too small, or its parts are no boxes.
 std::vector<graph::Kernel> divide_into_boxes(const graph::Kernel& kernel);
@@ -138,36 +143,58 @@ inline bool fits_accumulator(DType dtype) { return dtype == DType::f16 || dtype 
 /// Below this many element-operations, a second thread costs more than it gains.
 inline constexpr int64_t kParallelWork = 64 * 1024;
 
+/// Which forms of tile programs may be made. `plain`: without boxes, chains, phases, and results computed in outputs,
+/// as a reference for the others.
+enum class TileForms : uint8_t { any, plain };
+
 /// One prepared kernel. Immutable; run() may be called any number of times.
 class TileProgram {
  public:
   /// `cached_bytes`: what fits in the caches.
-  TileProgram(const graph::Kernel& kernel, const graph::Plan& plan, const KernelTable& table, uint64_t cached_bytes);
+  TileProgram(const graph::Kernel& kernel, const graph::Plan& plan, const KernelTable& table, uint64_t cached_bytes,
+              TileForms forms = TileForms::any);
   /// Runs the kernel on worker `thread` alone (in a multi-tensor launch, whose kernels are distributed over threads),
   /// or on all threads if it is -1.
   void run(RunState& state, int thread = -1) const;
   /// Returns the size of the kernel in element-operations.
   int64_t work() const { return rows_ * row_length_ * operations_; }
   size_t chain_count() const { return chains_.size(); }
+  /// Checks the rules of memory on the finished steps. Throws graph::BrokenRule. Debug builds and tests check each
+  /// program that is made (graph/spec.h).
+  void verify(const graph::Kernel& kernel, const graph::Plan& plan) const;
+  /// Returns the sentences of these rules.
+  static std::vector<const char*> rules();
 
  private:
+  class MemoryOrder;
   enum class Form : uint8_t { pointwise, rows, row_blocks, columns };
   struct Range;
   struct Worker;
+  struct Uses;
 
+  void make_steps(const graph::Kernel& kernel, const graph::Plan& plan, uint64_t cached_bytes);
   void add_steps(const graph::Kernel& kernel, const graph::Plan& plan);
   void skip_conversions();
   void add_spreads();
   void order_steps();
-  void divide_into_phases();
   Step make_step(const graph::Kernel& kernel, const graph::Instr& instr, const graph::Plan& plan) const;
-  void find_direct_stores(const graph::Kernel& kernel, const graph::Plan& plan);
   void choose_form(bool rows_stay);
   void choose_tile();
   int64_t rows_in_tile() const;
-  void place_registers();
   bool prefers_columns() const;
   bool reads_only_columns() const;
+
+  // tiles_memory.cpp
+  std::vector<Step*> in_order(StepGroups& groups);
+  void share_memory(StepGroups& groups, const graph::Plan& plan);
+  template <class IsReadAfter> void compute_in_output(const Step& store, const std::vector<Step*>& order,
+                                                      const Uses& uses, const IsReadAfter& is_read_after);
+  int64_t written_by(const Step& step) const;
+  void divide_into_phases();
+  void place_registers();
+
+  // tiles_order.cpp
+  bool reads_stream(const Chain& reader) const;
 
   // tiles_choices.cpp: parts
   static constexpr int kNoStep = -1, kOwnStep = -2;
@@ -175,25 +202,26 @@ class TileProgram {
   std::vector<int> find_choices(const graph::Kernel& kernel, const graph::Plan& plan);
   int only_value(const Range& range, const Choice& choice) const;
   void execute_choose(Worker& worker, const Step& step) const;
-  /// Calls visit(load) for every load that the steps run.
-  template <class Visit> void for_each_load(Visit&& visit) const {
-    for (const Step& step : steps_) {
+  /// Calls visit(load) for every load that the steps of a program run.
+  template <class Program, class Visit> static void for_each_load(Program& program, Visit&& visit) {
+    for (auto& step : program.steps_) {
       if (step.kind == Step::Kind::load) visit(step);
       if (step.kind != Step::Kind::choose) continue;
-      for (const Choice::Value& value : choices_[step.choice].values) {
+      for (auto& value : program.choices_[step.choice].values) {
         if (value.source < 0) visit(value.load);
       }
     }
   }
 
   // tiles_chains.cpp
-  void form_chains();
-  void find_streams(uint64_t cached_bytes);
+  StepGroups group_steps();
+  void dissolve_groups(StepGroups& groups);
+  void find_streams(StepGroups& groups, uint64_t cached_bytes);
   uint64_t moved_bytes() const;
   bool may_join(const Step& step) const;
   bool lies_in_rows(const Step& load) const;
-  void compute_again(std::vector<std::vector<Step>>& groups, const std::vector<const Step*>& definition) const;
-  void build_chains(const std::vector<std::vector<Step>>& groups, const std::vector<const Step*>& definition);
+  void compute_again(StepGroups& groups, const std::vector<const Step*>& definition) const;
+  void build_chains(StepGroups groups);
   Chain::Operand chain_operand(const Step& definition, Chain::Form form) const;
   void join_rows(Chain& chain) const;
   void read_ahead();
@@ -247,6 +275,7 @@ class TileProgram {
   Walk row_walk() const;
 
   const KernelTable& table_;
+  const bool is_plain_;
   std::vector<Step> steps_;
   std::vector<Step> direct_stores_;
   std::vector<Chain> chains_;

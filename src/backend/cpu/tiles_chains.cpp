@@ -130,6 +130,7 @@ class ChainBuilder {
     } else {
       ChainInstr call{ChainCode::call};
       call.call = step.map;
+      call.arity = static_cast<uint8_t>(step.arity);
       for (int i = 0; i < step.arity; ++i) call.in[i] = index_of(operand(step.src[i], operand_of, Form::own));
       in_memory_.insert(step.dst);
       const bool is_streamed = streamed_.count(step.dst) > 0;
@@ -148,6 +149,7 @@ class ChainBuilder {
   template <class OperandOf> void call_wide(const Step& step, OperandOf& operand_of) {
     ChainInstr call{ChainCode::call};
     call.call = step.wide_map;
+    call.arity = static_cast<uint8_t>(step.arity);
     for (int i = 0; i < step.arity; ++i) call.in[i] = wide_strip(step.src[i], step.operand_dtype, operand_of);
     const bool ends = ends_in_accumulator(step);
     if (!ends) in_memory_.insert(step.dst);
@@ -283,20 +285,19 @@ bool TileProgram::may_join(const Step& step) const {
 
 /// Decides which results are stored past the caches: those of kernels that move more than fits there, whose lines would
 /// be read only to be overwritten. A result that is read again stays.
-void TileProgram::find_streams(uint64_t cached_bytes) {
+void TileProgram::find_streams(StepGroups& groups, uint64_t cached_bytes) {
   if (moved_bytes() <= cached_bytes || form_ == Form::columns) return;
-  for (Step& step : steps_) {
-    step.is_streamed = step.direct >= 0 && step.level == Level::full && fits_accumulator(step.dtype) &&
-                       may_join(step) && is_linear(direct_stores_[step.direct].access, full_walk());
+  std::set<uint32_t> read;
+  const std::vector<Step*> steps = in_order(groups);
+  for (const Step* step : steps) {
+    if (step->kind != Step::Kind::store) read.insert(step->src.begin(), step->src.begin() + step->arity);
   }
-  for (const Step& reader : steps_) {
-    if (reader.kind == Step::Kind::store) continue;
-    for (Step& step : steps_) {
-      const auto end = reader.src.begin() + reader.arity;
-      if (std::find(reader.src.begin(), end, step.dst) != end) step.is_streamed = false;
-    }
+  for (Step* step : steps) {
+    step->is_streamed = step->direct >= 0 && step->level == Level::full && fits_accumulator(step->dtype) &&
+                        may_join(*step) && !read.count(step->dst) &&
+                        is_linear(direct_stores_[step->direct].access, full_walk());
+    streams_ |= step->is_streamed;
   }
-  streams_ = std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.is_streamed; });
 }
 
 /// Returns the bytes that the kernel reads and writes: each element of a tensor once.
@@ -308,7 +309,7 @@ uint64_t TileProgram::moved_bytes() const {
       elements *= step.access.stride[i] == 0 ? 1 : static_cast<uint64_t>(extent_[i]);
     bytes += elements * step.size;
   };
-  for_each_load(add);
+  for_each_load(*this, add);
   for (const Step& step : steps_) {
     if (step.kind == Step::Kind::store) add(step);
   }
@@ -326,35 +327,25 @@ bool TileProgram::lies_in_rows(const Step& load) const {
   return is_linear(load.access, walk);
 }
 
-/// Merges neighbouring steps into chains of at least two. Loads and scalars do not separate them, since they depend on
-/// nothing.
-void TileProgram::form_chains() {
+/// Groups neighbouring steps that chains can run, and puts a chain where each group was. Loads and scalars do not
+/// separate members, since they depend on nothing. This is the final order of steps.
+StepGroups TileProgram::group_steps() {
+  StepGroups groups;
   std::vector<const Step*> definition(registers_, nullptr);
   const std::vector<Step> steps = std::move(steps_);
   for (const Step& step : steps) {
     if (step.kind != Step::Kind::store) definition[step.dst] = &step;
   }
-  std::vector<std::vector<Step>> groups;
   std::vector<Step> members;
   steps_.clear();
-  // A single step becomes a chain only if this saves repeating an operand for a whole tile, or reading what it writes.
-  auto saves_repeating = [&](const Step& step) {
-    return std::any_of(step.src.begin(), step.src.begin() + step.arity, [&](uint32_t reg) {
-      return definition[reg]->level != Level::full || definition[reg]->kind == Step::Kind::scalar;
-    });
-  };
   auto end_group = [&] {
-    auto is_worth_it = [&](const Step& step) { return saves_repeating(step) || step.is_streamed; };
-    if (members.size() > 1 || std::any_of(members.begin(), members.end(), is_worth_it)) {
-      Step chain;
-      chain.kind = Step::Kind::chain;
-      chain.chain = static_cast<uint32_t>(groups.size());
-      chain.phase = members.front().phase;
-      steps_.push_back(chain);
-      groups.push_back(std::move(members));
-    } else {
-      steps_.insert(steps_.end(), members.begin(), members.end());
-    }
+    if (members.empty()) return;
+    Step chain;
+    chain.kind = Step::Kind::chain;
+    chain.chain = static_cast<uint32_t>(groups.size());
+    chain.phase = members.front().phase;
+    steps_.push_back(chain);
+    groups.push_back(std::move(members));
     members.clear();
   };
   for (const Step& step : steps) {
@@ -369,14 +360,39 @@ void TileProgram::form_chains() {
   }
   end_group();
   compute_again(groups, definition);
-  build_chains(groups, definition);
+  return groups;
+}
+
+/// Runs groups of one step as steps, unless a chain saves repeating an operand for a whole tile, or reading the lines
+/// that the step writes.
+void TileProgram::dissolve_groups(StepGroups& groups) {
+  std::set<uint32_t> repeated;  // registers that a step reads from copies for a whole tile
+  for (const Step* step : in_order(groups)) {
+    if (step->kind != Step::Kind::store && (step->level != Level::full || step->kind == Step::Kind::scalar))
+      repeated.insert(step->dst);
+  }
+  const auto is_worth_it = [&](const Step& step) {
+    return step.is_streamed || std::any_of(step.src.begin(), step.src.begin() + step.arity,
+                                           [&](uint32_t reg) { return repeated.count(reg) > 0; });
+  };
+  StepGroups kept;
+  for (Step& step : steps_) {
+    if (step.kind != Step::Kind::chain) continue;
+    std::vector<Step>& members = groups[step.chain];
+    if (members.size() > 1 || is_worth_it(members[0])) {
+      step.chain = static_cast<uint32_t>(kept.size());
+      kept.push_back(std::move(members));
+    } else {
+      step = Step(members[0]);
+    }
+  }
+  groups = std::move(kept);
 }
 
 /// Repeats arithmetic ops whose operands every chain can read in each chain that needs the results: this costs less
 /// than storing them. So do conversions of loads in rows of one strip, whose lanes are stored; in longer rows they cost
 /// more.
-void TileProgram::compute_again(std::vector<std::vector<Step>>& groups,
-                                const std::vector<const Step*>& definition) const {
+void TileProgram::compute_again(StepGroups& groups, const std::vector<const Step*>& definition) const {
   if (!by_rows_) return;
   auto converts_load = [&](const Step& step) {
     return row_length_ == static_cast<int64_t>(kStrip) && step.kind == Step::Kind::map && is_conversion(step) &&
@@ -408,8 +424,15 @@ void TileProgram::compute_again(std::vector<std::vector<Step>>& groups,
   }
 }
 
-void TileProgram::build_chains(const std::vector<std::vector<Step>>& groups,
-                               const std::vector<const Step*>& definition) {
+/// Makes the chains of groups, in which results have their memory.
+void TileProgram::build_chains(StepGroups groups) {
+  dissolve_groups(groups);
+  std::vector<Step> all;
+  for (const Step* step : in_order(groups)) all.push_back(*step);
+  std::vector<const Step*> definition(registers_, nullptr);
+  for (const Step& step : all) {
+    if (step.kind != Step::Kind::store && !definition[step.dst]) definition[step.dst] = &step;
+  }
   constexpr int kPlain = -1;
   std::vector<std::set<int>> readers(registers_);  // per register: chains other than its own, or kPlain
   std::vector<int> home(registers_, -1);           // the chain that computes it for all others
@@ -428,7 +451,7 @@ void TileProgram::build_chains(const std::vector<std::vector<Step>>& groups,
   }
   if (by_rows_) {
     for (const Step& step : steps_) {
-      if (step.kind == Step::Kind::load && step.level == Level::full && lies_in_rows(step))
+      if (step.kind == Step::Kind::load && step.level == Level::full && !step.is_copied && lies_in_rows(step))
         rows_in_place_.emplace(step.dst, step);
     }
     std::erase_if(steps_, [&](const Step& step) {

@@ -232,7 +232,7 @@ void TileProgram::execute_choose(Worker& worker, const Step& step) const {
   const Choice& choice = choices_[step.choice];
   const Range& range = worker.range(step.level);
   const int only = only_value(range, choice);
-  if (only >= 0) {
+  if (only >= 0 && !step.is_kept) {  // the result is that value's memory
     const Choice::Value& value = choice.values[static_cast<size_t>(only)];
     if (value.source >= 0) worker.value(step.dst) = worker.value(step.src[static_cast<size_t>(value.source)]);
     else read(worker, value.load, step);

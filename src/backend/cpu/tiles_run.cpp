@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstring>
 
-#include "backend/cpu/fill.h"
 #include "backend/cpu/ranges.h"
 #include "backend/cpu/tiles.h"
 #include "base/run_watch.h"

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/cpu/fill.h"
 #include "backend/cpu/ranges.h"
 #include "backend/cpu/tiles.h"
 #include "tensor/op_groups.h"
@@ -43,7 +42,7 @@ void TileProgram::fill_scalars(Worker& worker) const {
 void TileProgram::read(Worker& worker, const Step& load, const Step& to) const {
   const Range& range = worker.range(load.level);
   const std::byte* base = worker.address(load) + origin_of(load.access, range.walk) * load.size;
-  if (is_linear(load.access, range.walk)) {
+  if (is_linear(load.access, range.walk) && !load.is_copied) {
     worker.value(to.dst) = base + range.start * load.size;
     return;
   }

@@ -8,6 +8,7 @@
 #include "backend/cuda/codegen/generate.h"
 #include "backend/cuda/driver/dependencies.h"
 #include "backend/cuda/driver/graph_launcher.h"
+#include "backend/cuda/driver/loaded_kernels.h"
 #include "backend/cuda/driver/op_kernels.h"
 #include "backend/cuda/driver/plan_gemm.h"
 #include "base/error.h"
@@ -15,6 +16,7 @@
 #include "exec/constant_launches.h"
 #include "exec/plan_activities.h"
 #include "exec/plan_memory.h"
+#include "exec/sharing_check.h"
 #include "tensor/elements.h"
 
 namespace tsl::cuda {
@@ -25,75 +27,6 @@ using graph::Kernel;
 using graph::Plan;
 
 namespace {
-
-/// The arguments of a CUDA kernel that may change between runs. A multi-tensor kernel has thousands of arguments, but
-/// most are addresses or constants, and its entries share host numbers.
-struct DynamicArgs {
-  struct Address {
-    uint32_t word, buffer;
-  };
-  struct Number {
-    KernelArg argument;           // not of Kind::buffer
-    std::vector<uint32_t> words;  // words that hold its value
-  };
-  explicit DynamicArgs(const CudaKernel& cuda_kernel);
-  std::vector<Address> addresses;
-  std::vector<Number> numbers;
-};
-
-DynamicArgs::DynamicArgs(const CudaKernel& cuda_kernel) {
-  addresses.reserve(cuda_kernel.arguments.size());
-  constexpr size_t kRecent = 16;  // equal numbers are searched among the last entries only
-  for (uint32_t word = 0; word < cuda_kernel.arguments.size(); ++word) {
-    const KernelArg& argument = cuda_kernel.arguments[word];
-    if (argument.kind == KernelArg::Kind::buffer) addresses.push_back({word, argument.buffer});
-    const bool is_of_run = argument.kind == KernelArg::Kind::scratch || argument.kind == KernelArg::Kind::error;
-    if (!argument.symbol && !is_of_run) continue;
-    const auto recent = numbers.end() - static_cast<ptrdiff_t>(std::min(numbers.size(), kRecent));
-    const auto at = std::find_if(recent, numbers.end(), [&](const Number& n) { return n.argument == argument; });
-    if (at != numbers.end()) at->words.push_back(word);
-    else numbers.push_back({argument, {word}});
-  }
-}
-
-/// CUDA kernels with their functions.
-struct LoadedKernels {
-  std::vector<CudaKernel> kernels;
-  std::vector<CUfunction> functions;
-  std::vector<DynamicArgs> dynamic_args;
-  Ref<Storage> arrivals;             // the arrival counters; null: there are none
-  std::vector<Ref<Storage>> tables;  // argument tables in device memory; null for a kernel without one
-
-  LoadedKernels() = default;
-  LoadedKernels(GeneratedKernels of, Gpu& gpu);
-
- private:
-  static void bind_addresses(CudaKernel& cuda_kernel, KernelArg::Kind kind, const Storage& memory, size_t unit);
-};
-
-LoadedKernels::LoadedKernels(GeneratedKernels of, Gpu& gpu)
-    : kernels(std::move(of.kernels)), dynamic_args(kernels.begin(), kernels.end()), tables(kernels.size()) {
-  if (of.arrivals > 0) {
-    arrivals = gpu.allocator.allocate(of.arrivals * sizeof(uint32_t));
-    gpu.device.fill(address_of(arrivals->data()), 0, of.arrivals * sizeof(uint32_t));
-    for (CudaKernel& cuda_kernel : kernels)
-      bind_addresses(cuda_kernel, KernelArg::Kind::arrivals, *arrivals, sizeof(uint32_t));
-  }
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    if (!kernels[i].arg_table_in_memory) continue;
-    tables[i] = gpu.allocator.allocate(kernels[i].arg_table_words * sizeof(uint64_t));
-    bind_addresses(kernels[i], KernelArg::Kind::arg_table, *tables[i], sizeof(uint64_t));
-  }
-}
-
-/// Replaces arguments that are offsets in `memory` by addresses.
-void LoadedKernels::bind_addresses(CudaKernel& cuda_kernel, KernelArg::Kind kind, const Storage& memory, size_t unit) {
-  for (KernelArg& argument : cuda_kernel.arguments) {
-    if (argument.kind != kind) continue;
-    argument.kind = KernelArg::Kind::integer;
-    argument.value = static_cast<int64_t>(address_of(memory.data()) + argument.scratch * unit);
-  }
-}
 
 /// One launch of the plan: kernels, or a matrix product.
 struct LaunchUnit {
@@ -161,6 +94,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   }
 
   const Plan& plan() const override { return plan_; }
+  void observe(exec::LaunchObserver* observer) override { observer_ = observer; }
   /// Generates the texts again: they are freed once their kernels are loaded.
   std::vector<exec::KernelSource> sources() const override {
     std::vector<exec::KernelSource> out;
@@ -253,8 +187,8 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   /// Returns the step of the next launch.
   Step& step_for(uint32_t launch, bool is_standalone) {
     if (constants_.is_constant[launch]) return steps_.front();
-    if (is_standalone || steps_.empty() || !steps_.back().launcher || has_constants(steps_.back()))
-      steps_.emplace_back();
+    const bool is_alone = is_standalone || exec::checks_sharing();  // memory is observed between launches
+    if (is_alone || steps_.empty() || !steps_.back().launcher || has_constants(steps_.back())) steps_.emplace_back();
     return steps_.back();
   }
 
@@ -465,17 +399,30 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     return gpu_.errors.take();
   }
 
+  /// Lets the observer see the memory before or after the launches of a step.
+  void observe(const Step& step, void (exec::LaunchObserver::*see)(uint32_t, std::byte* const*)) {
+    if (!observer_) return;
+    gpu_.device.synchronize();
+    if (!step.launcher) (observer_->*see)(step.launch, memory_.addresses());
+    for (size_t u : step.units) (observer_->*see)(units_[u].launch, memory_.addresses());
+  }
+
+  RunError run_step(Step& step, std::span<const Scalar> symbols) {
+    if (step.launcher) {
+      step.launcher->launch();
+      return {};
+    }
+    const WorkLog::Scope call(gpu_.device.log(), step.op_activity.id());
+    return run_op(gpu_, plan_, plan_.kernels[step.op], memory_.addresses(), symbols, step.copies);
+  }
+
   RunError run_steps(std::span<const Scalar> symbols) {
     for (Step& step : steps_) {
       if (has_constants(step) && has_made_constants_) continue;
       if (&step == &steps_.back()) last_began_at_ = launches();
-      if (step.launcher) {
-        step.launcher->launch();
-        continue;
-      }
-      const WorkLog::Scope call(gpu_.device.log(), step.op_activity.id());
-      const Kernel& kernel = plan_.kernels[step.op];
-      if (RunError error = run_op(gpu_, plan_, kernel, memory_.addresses(), symbols, step.copies)) return error;
+      observe(step, &exec::LaunchObserver::before);
+      if (RunError error = run_step(step, symbols)) return error;
+      observe(step, &exec::LaunchObserver::after);
     }
     has_made_constants_ = true;
     return {};
@@ -581,7 +528,8 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   bool addresses_changed_ = true;           // since bound_epoch_
   CudaGraphLauncher* reporting_ = nullptr;  // the last launcher with kernels that may report failures
   bool may_fail_alone_ = false;             // a standalone op may fail, which the host learns as it runs
-  std::optional<uint64_t> last_began_at_;   // value of launches() when the current run reached its last step
+  exec::LaunchObserver* observer_ = nullptr;
+  std::optional<uint64_t> last_began_at_;  // value of launches() when the current run reached its last step
 };
 
 }  // namespace
