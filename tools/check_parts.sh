@@ -98,22 +98,37 @@ part_tsan() {
   build/tsan/tests/test_api "eight engines in eight threads compute as one does,an interrupt ends an op on all threads*"
 }
 
-# fuzz: 100,000 random programs (TSL_RANDOM_PROGRAMS), from a new seed on (TSL_RANDOM_FIRST); goes on where it was stopped
-part_fuzz() {
-  local all=${TSL_RANDOM_PROGRAMS:-100000} state=build/check/fuzz first done=0 now
+# run_random PART CASE COUNT: runs so many random programs, or TSL_RANDOM_PROGRAMS, from a new seed on, or TSL_RANDOM_FIRST;
+# goes on where the part was stopped.
+run_random() {
+  local all=${TSL_RANDOM_PROGRAMS:-$3} state=build/check/$1 first done=0 now
   build release -- $heavy_tests
   mkdir -p build/check
   first=${TSL_RANDOM_FIRST:-$(random_seed)000000}
   if [[ -z ${TSL_RANDOM_FIRST:-} && -f $state ]]; then read -r first done <"$state"; fi
   while ((done < all)); do
     now=$((all - done < 2000 ? all - done : 2000))
-    TSL_RANDOM_FIRST=$((first + done)) TSL_RANDOM_PROGRAMS=$now build/release/tests/$heavy_tests "random programs agree on all tiers"
+    TSL_RANDOM_FIRST=$((first + done)) TSL_RANDOM_PROGRAMS=$now build/release/tests/$heavy_tests "$2"
     done=$((done + now))
     echo "$first $done" >"$state"
   done
   rm -f "$state"
+  ran="$all random programs from $first on"
+}
+
+# fuzz: 100,000 random programs (TSL_RANDOM_PROGRAMS), from a new seed on (TSL_RANDOM_FIRST); goes on where it was stopped
+part_fuzz() {
+  local ran
+  run_random fuzz "random programs agree on all tiers" 100000
   TSL_RANDOM_CALLS=400 build/release/tests/$heavy_tests "[random_calls]"
-  echo "$all random programs from $first on"
+  echo "$ran"
+}
+
+# programs: 200,000 random functions of many lets (TSL_RANDOM_PROGRAMS, TSL_RANDOM_FIRST); goes on where it was stopped
+part_programs() {
+  local ran
+  run_random programs "random functions of many lets agree on all tiers" 200000
+  echo "$ran"
 }
 
 # fuzzers: any source, text that is run, well-formed program, file, and sequence of API calls, by libFuzzer under

@@ -254,3 +254,15 @@ TEST_CASE("random programs run alike on all tiers of a GPU", "[cuda][random]") {
   const Gone gone = check_all(corpus_random_programs(), bounds_of, is_inexact);
   CHECK(gone.went <= (gone.of + 19) / 20);  // rounded up, since a shard has few programs: two may diverge by chance
 }
+
+TEST_CASE("random functions of many lets run alike on all tiers of a GPU", "[cuda][random]") {
+  TSL_NEEDS_GPU();
+  // They print digests, which differ entirely if a bit does.
+  const auto is_inexact = [](const CorpusProgram& program) { return has_products(program) || has(program, "f64"); };
+  check_all(
+      corpus_random_lets(),
+      [](const CorpusProgram&) {
+        return Bounds{0, {}};
+      },
+      is_inexact);
+}

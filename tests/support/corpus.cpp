@@ -13,6 +13,7 @@
 
 #include "engine/modules.h"
 #include "support/op_matrix.h"
+#include "support/random_lets.h"
 #include "support/random_programs.h"
 
 namespace tsl {
@@ -86,7 +87,9 @@ std::vector<CorpusProgram> corpus_derivatives() {
   return out;
 }
 
-std::vector<CorpusProgram> corpus_random_programs() {
+namespace {
+
+std::vector<CorpusProgram> random_corpus(const char* name, Block (*make)(uint64_t seed)) {
   const auto number = [](const char* variable, uint64_t otherwise) {
     const char* text = std::getenv(variable);
     return text ? std::strtoull(text, nullptr, 10) : otherwise;
@@ -94,10 +97,16 @@ std::vector<CorpusProgram> corpus_random_programs() {
   const uint64_t first = number("TSL_CORPUS_FIRST", 1), count = number("TSL_CORPUS_PROGRAMS", 300);
   std::vector<CorpusProgram> out;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    out.push_back({fmt::format("random program {}", seed), to_text(random_program(seed)), "", {}});
+    out.push_back({fmt::format("{} {}", name, seed), to_text(make(seed)), "", {}});
   }
   return out;
 }
+
+}  // namespace
+
+std::vector<CorpusProgram> corpus_random_programs() { return random_corpus("random program", random_program); }
+
+std::vector<CorpusProgram> corpus_random_lets() { return random_corpus("random lets", random_lets); }
 
 std::vector<CorpusProgram> corpus_programs() {
   std::vector<CorpusProgram> out = corpus_scripts();

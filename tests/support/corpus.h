@@ -25,6 +25,8 @@ std::vector<CorpusProgram> corpus_matrix();
 std::vector<CorpusProgram> corpus_derivatives();
 /// Returns $TSL_CORPUS_PROGRAMS random programs, by default 300, from number $TSL_CORPUS_FIRST on, by default 1.
 std::vector<CorpusProgram> corpus_random_programs();
+/// Returns as many random functions of many lets (random_lets.h), likewise; none of them is in corpus_programs().
+std::vector<CorpusProgram> corpus_random_lets();
 /// Returns all programs.
 std::vector<CorpusProgram> corpus_programs();
 

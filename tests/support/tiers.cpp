@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/engine.h"
+#include "support/bits_of.h"
 #include "support/session.h"
 
 namespace tsl {
@@ -26,6 +27,7 @@ template <class Run> std::string outcome_of(Run&& run, Tier tier, EngineOptions 
   options.seed = 7;
   options.defer_errors = true;  // as for scripts
   Engine engine(on_test_device(std::move(options)));
+  engine.define(kBitsOf);
   std::string text;
   engine.output = [&](std::string_view printed) {
     if (text.size() < kMaxOutput) text += printed;
