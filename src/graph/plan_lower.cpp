@@ -167,7 +167,7 @@ class KernelBuilder {
     const Level from = instr.level == Level::total ? Level::row : Level::full;
     instr.op = node.op;
     instr.operand_dtype = graph_[node.args[0].node].dtype;
-    instr.a = operand(node.args[0], from, instr.operand_dtype);
+    instr.a = at_level(operand(node.args[0], from, instr.operand_dtype), from);
     const ReduceRule rule = node.def().reduce_rule;
     if (rule == ReduceRule::logic && instr.operand_dtype != DType::boolean) {
       instr.a = cast(instr.a, from, instr.operand_dtype, DType::boolean);
@@ -258,6 +258,15 @@ class KernelBuilder {
       }
     }
     return push(instr);
+  }
+
+  /// Returns the register, or one of this level with its value: a copy of a row's value emits no instruction.
+  Reg at_level(Reg value, Level level) {
+    Instr instr = kernel_.program[value];
+    if (instr.level == level) return value;
+    if (instr.kind != Instr::Kind::scalar) return cast(value, level, instr.dtype, instr.dtype);
+    instr.level = level;
+    return push_once(instr);
   }
 
   Reg cast(Reg value, Level level, DType from, DType to) {

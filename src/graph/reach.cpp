@@ -30,14 +30,17 @@ std::optional<Reach> reach_of(const Layout& layout) {
 
 std::optional<Reach> reach_within(const Dims& shape, const Dims& strides, const Bounds& bounds) {
   ReachOfLoops loops;
-  int64_t moved = 0;  // the reach starts here
-  std::vector<Range> left = box_of(shape, bounds);
+  int64_t moved = 0;                                // the reach starts here
+  std::vector<Range> left = box_of(shape, bounds);  // as far as bounds of single axes restrict them
+  std::vector<bool> is_counted(left.size(), false);
   for (const Bound& bound : bounds) {
+    if (std::count_if(bound.steps.begin(), bound.steps.end(), [](int64_t step) { return step != 0; }) < 2) continue;
     // Several axes that move both the bound's function and the access in proportion count as one.
     int64_t ratio = 0, low = 0, high = 0;
     bool is_proportional = true;
     for (size_t k = 0; k < bound.steps.size(); ++k) {
       if (bound.steps[k] == 0) continue;
+      is_proportional &= !is_counted[k];
       const int64_t stride = strides[static_cast<int>(k)].hint();
       if (ratio == 0) ratio = stride / bound.steps[k];
       is_proportional &= left[k].high > left[k].low && stride == ratio * bound.steps[k];
@@ -50,7 +53,9 @@ std::optional<Reach> reach_within(const Dims& shape, const Dims& strides, const 
     loops.add(std::max<int64_t>(high - low + 1, 0), ratio);
     moved += ratio * low;
     for (size_t k = 0; k < bound.steps.size(); ++k) {
-      if (bound.steps[k] != 0) left[k] = {0, 1};
+      if (bound.steps[k] == 0) continue;
+      left[k] = {0, 1};
+      is_counted[k] = true;
     }
   }
   for (size_t k = 0; k < left.size(); ++k) {

@@ -280,4 +280,8 @@ TEST_CASE("what strides reach within bounds counts windows of one axis as one ra
   CHECK(windows.first == 1);
   CHECK(windows.last == 10);
   CHECK_FALSE(reach_within({10}, {1}, {{{1}, 20, 30}}).has_value());
+  // The first 3 elements of the first 4 rows of 5: a bound of several axes counts within those of single ones.
+  const Reach first = *reach_within({6, 5}, {5, 1}, {{{1, 0}, 0, 4}, {{5, 1}, 0, 3}});
+  CHECK(first.first == 0);
+  CHECK(first.last == 2);
 }
