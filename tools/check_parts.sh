@@ -131,6 +131,16 @@ part_programs() {
   echo "$ran"
 }
 
+# sharing: chapters, examples, tiers, documents, the op matrix, the oracle's cases and random programs run each plan a
+# second time with every buffer in memory of its own, and find the same bits after each launch (TSL_CHECK_SHARING=1)
+part_sharing() {
+  build release -DCMAKE_BUILD_TYPE=Release -- tsl $heavy_tests test_builtins
+  export TSL_CHECK_SHARING=1
+  suite release --tests-regex '^(lang/.*|tests/.*|examples/.*|docs|op_matrix|oracle)$' --exclude-regex '^lang/counters$'
+  TSL_RANDOM_PROGRAMS=3000 build/release/tests/$heavy_tests "random functions of many lets agree on all tiers"
+  TSL_RANDOM_PROGRAMS=2000 build/release/tests/$heavy_tests "random programs agree on all tiers"
+}
+
 # fuzzers: any source, text that is run, well-formed program, file, and sequence of API calls, by libFuzzer under
 # AddressSanitizer, ten minutes each (FUZZER_SECONDS; FUZZERS: some of them)
 part_fuzzers() {
@@ -147,6 +157,8 @@ part_fuzzers() {
     (cd "$folder" && tests/fuzz_$fuzzer -seed="$(random_seed)" -max_total_time="${FUZZER_SECONDS:-600}" -max_len=4096 -timeout=60 \
       -rss_limit_mb=6000 -jobs="$(nproc)" -workers="$(nproc)" "found/$fuzzer" "corpus/$fuzzer" && tail -n 2 fuzz-0.log)
   done
+  (cd "$folder" && TSL_CHECK_SHARING=1 tests/fuzz_programs -seed="$(random_seed)" -max_total_time="${FUZZER_SECONDS:-600}" \
+    -max_len=4096 -timeout=60 -rss_limit_mb=6000 -jobs="$(nproc)" -workers="$(nproc)" found/programs corpus/programs)
 }
 
 # allocations: the program and a host of the API, when one of their allocations fails: another one in each of some
