@@ -61,6 +61,7 @@ Ran run_programs(Block (*make)(uint64_t), uint64_t first, uint64_t count, std::c
       if (disagreement(to_text(program)).empty()) continue;
       std::string text = most_reports ? report(*seed, std::move(program)) : "TSL_RANDOM_SEED=" + std::to_string(*seed);
       const std::lock_guard lock(mutex);
+      if (most_reports == 0) std::cout << text << std::endl;  // in case the run is ended
       ran.reports.push_back(std::move(text));
     }
   };
