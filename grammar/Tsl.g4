@@ -96,7 +96,7 @@ expression
   : atom=primary
   | left=expression tail=suffix
   | <assoc=right> left=expression op='**' right=expression
-  | op='-' right=expression
+  | op=('-' | '~') right=expression
   | left=expression op=('*' | '/' | '//' | '%' | '@') right=expression
   | left=expression op=('+' | '-') right=expression
   | left=expression op=('..' | '..=') right=expression
@@ -221,6 +221,7 @@ GREATER : '>' ;
 GREATER_EQUAL : '>=' ;
 AMPERSAND : '&' ;
 CARET : '^' ;
+TILDE : '~' ;
 BAR : '|' ;
 PIPE : '|>' ;
 ARROW : '->' ;

@@ -103,6 +103,11 @@ void FunctionCompiler::typed(const TypedExpr& e, Reg dst) {
 void FunctionCompiler::unary(const UnaryExpr& e, Reg dst) {
   switch (e.op) {
     case UnaryOp::negate: return negation(*e.operand, dst, e.span);
+    case UnaryOp::bit_not: {
+      Scope scope(*this);
+      emit(Opcode::invert, e.span, dst, operand(*e.operand));
+      return;
+    }
     case UnaryOp::logical_not: return truth_value(e, dst);
   }
 }

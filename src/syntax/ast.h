@@ -62,7 +62,7 @@ enum class ExprKind : uint8_t {
   block
 };
 
-enum class UnaryOp : uint8_t { negate, logical_not };
+enum class UnaryOp : uint8_t { negate, bit_not, logical_not };
 
 enum class BinaryOp : uint8_t {
   add,

@@ -79,8 +79,9 @@ Expr* TreeBuilder::expression(Parser::ExpressionContext* context) {
 Expr* TreeBuilder::operand(Parser::ExpressionContext* context) {
   if (context->atom) return primary(context->atom);
   if (context->op->getType() == Parser::MINUS) return negation(context);
+  const UnaryOp op = context->op->getType() == Parser::TILDE ? UnaryOp::bit_not : UnaryOp::logical_not;
   Expr* value = expression(context->right);
-  return make<UnaryExpr>(ExprKind::unary, span_of(*context), UnaryOp::logical_not, value);
+  return make<UnaryExpr>(ExprKind::unary, span_of(*context), op, value);
 }
 
 /// Makes a minus before a number its sign; otherwise the least int could not be written.

@@ -67,6 +67,7 @@ Operator operator_of(BinaryOp op) {
 Operator operator_of(UnaryOp op) {
   switch (op) {
     case UnaryOp::negate: return {"-", Level::negate};
+    case UnaryOp::bit_not: return {"~", Level::negate};
     case UnaryOp::logical_not: return {"not ", Level::not_};
   }
   return {};

@@ -122,7 +122,7 @@ std::vector<Item> read_items(const Source& source, uint32_t id) {
 /// The token before a place in a line, and what it depends on.
 struct Before {
   size_t type = 0;
-  bool is_prefix = false;  // a '-' that negates, or the '@' of an attribute
+  bool is_prefix = false;  // a '-' that negates, a '~', or the '@' of an attribute
   size_t bracket = 0;      // the innermost open bracket, 0 for none
 };
 
@@ -222,7 +222,8 @@ class Layout {
     note_bracket(item);
     line.code += item.text;
     const bool negates = item.type == Tokens::MINUS && (item.starts_statement || !ends_operand(before_.type));
-    before_ = {item.type, negates || (item.type == Tokens::AT && item.starts_statement), bracket};
+    before_ = {item.type, negates || item.type == Tokens::TILDE || (item.type == Tokens::AT && item.starts_statement),
+               bracket};
   }
 
   /// Updates the open brackets, before the token is added to its line.

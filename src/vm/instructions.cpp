@@ -64,6 +64,12 @@ void binary_operation(Context& context, Frame& frame, const Instruction& i, Bina
   frame.base[i.a] = std::move(result);
 }
 
+void invert(Context& context, Frame& frame, const Instruction& i) {
+  Value result = inverted(context, frame.base[i.b], i.kills_b() || i.a == i.b);
+  if (i.kills_b()) clear(frame.base[i.b]);
+  frame.base[i.a] = std::move(result);
+}
+
 void negate(Context& context, Frame& frame, const Instruction& i) {
   Value result = negated(context, frame.base[i.b], i.kills_b() || i.a == i.b);
   if (i.kills_b()) clear(frame.base[i.b]);

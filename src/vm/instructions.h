@@ -21,6 +21,7 @@ inline void clear(Value& v) {
 /// Sets a = b op right, where `right` is register c or a constant.
 void binary_operation(Context& context, Frame& frame, const Instruction& i, ast::BinaryOp op, const Value& right);
 void negate(Context& context, Frame& frame, const Instruction& i);
+void invert(Context& context, Frame& frame, const Instruction& i);
 /// Returns the truth of a op right, where `right` is register b or a constant.
 bool compare(Context& context, Frame& frame, const Instruction& i, ast::BinaryOp op, const Value& right);
 /// Returns the truth of register a.

@@ -283,6 +283,10 @@ again:
     NEXT(pc + 1);
   }
 
+  CASE(invert) : SAVE();
+  vm::invert(context_, *frame, *pc);
+  NEXT(pc + 1);
+
   CASE(test) : {
     const Value& a = base[pc->a];
     bool is_true;

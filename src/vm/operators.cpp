@@ -329,6 +329,19 @@ Value binary(Context& context, BinaryOp op, const Value& a, const Value& b, Dyin
   wrong_operands(op, a, b);
 }
 
+Value inverted(Context& context, const Value& a, bool is_dying) {
+  const bool is_number = is_host_number(a) && scalar_of(a).type != ScalarType::real;
+  if (is_number) return apply_scalar(ScalarOp::bit_not, a);
+  const bool is_tensor = a.is(Tag::tensor) && !is_float(a.tensor_data()->dtype);
+  if (is_tensor) return context.ops().call(Op::bit_not, {op_operand(a, is_dying)});
+  const bool is_real = is_host_number(a) || a.is(Tag::tensor);
+  std::string hint = is_real ? "a comparison makes bools: `~(x > 0)`" : hint_to_make(Wanted::tensor, a);
+  if (a.is_nil()) hint = hint_for_nil(a);
+  fail_with(ErrorKind::type,
+            fmt::format("'~' takes bools and ints, not {}", a.is(Tag::tensor) ? describe(a.tensor()) : type_name(a)),
+            hints_of(std::move(hint)));
+}
+
 Value negated(Context& context, const Value& a, bool is_dying) {
   if (is_host_number(a)) return apply_scalar(ScalarOp::neg, a);
   if (a.is(Tag::tensor)) return context.ops().call(Op::neg, {op_operand(a, is_dying)});

@@ -21,6 +21,8 @@ struct DyingOperands {
 
 Value binary(Context&, ast::BinaryOp op, const Value& a, const Value& b, DyingOperands dying = {});
 Value negated(Context&, const Value& a, bool is_dying = false);
+/// Flips the bits of ints and int tensors; `not` of bools and bool tensors.
+Value inverted(Context&, const Value& a, bool is_dying = false);
 /// Returns the operand of an op for a tensor or a host number.
 Operand op_operand(const Value& v, bool is_dying = false);
 /// Compares values deeply and returns one bool; `==` of the language is elementwise for tensors.

@@ -138,7 +138,8 @@ std::string dump(const Expr& e) {
     }
     case ExprKind::unary: {
       const auto& unary = as<UnaryExpr>(e);
-      return fmt::format("({} {})", unary.op == UnaryOp::negate ? "-" : "not", dump(*unary.operand));
+      const char* op = unary.op == UnaryOp::negate ? "-" : unary.op == UnaryOp::bit_not ? "~" : "not";
+      return fmt::format("({} {})", op, dump(*unary.operand));
     }
     case ExprKind::binary: {
       const auto& binary = as<BinaryExpr>(e);

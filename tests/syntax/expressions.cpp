@@ -23,6 +23,9 @@ TEST_CASE("precedence follows the chapter, loosest first") {
   CHECK(tree_of("a + b * c") == "(+ a (* b c))");
   CHECK(tree_of("a * b + c") == "(+ (* a b) c)");
   CHECK(tree_of("-a * b") == "(* (- a) b)");
+  CHECK(tree_of("~a & ~b == c") == "(== (& (~ a) (~ b)) c)");
+  CHECK(tree_of("~a ** b") == "(~ (** a b))");
+  CHECK(tree_of("not ~-a") == "(not (~ (- a)))");
   CHECK(tree_of("a * -b") == "(* a (- b))");
   CHECK(tree_of("-a ** b") == "(- (** a b))");
   CHECK(tree_of("a ** b.c") == "(** a (. b c))");
