@@ -74,11 +74,33 @@ template <ScalarOp kOp> void check_divisor(int64_t divisor) {
             {"`if b != 0 { … }` tests the divisor first; `a / b` divides as floats do"});
 }
 
+/// Returns where an int lies beside a float, exactly: -1 below, 0 at, 1 above. The float is no NaN.
+int side_of(int64_t integer, double real) {
+  constexpr double kBeyond = 0x1p63;  // the least float that no int reaches
+  if (real >= kBeyond) return -1;
+  if (real < -kBeyond) return 1;
+  const double whole = std::floor(real);
+  const auto near = static_cast<int64_t>(whole);
+  if (integer != near) return integer < near ? -1 : 1;
+  return whole == real ? 0 : -1;
+}
+
+/// Compares an int with a float by their values, as Python does: 2**53 + 1 is greater than 2.0**53, the nearest float.
+template <class Body> Scalar compare_exactly(Scalar a, Scalar b, Body body) {
+  const double real = is_real(a) ? a.real : b.real;
+  if (std::isnan(real)) return Scalar::of(body(real, real));  // unequal, and without an order
+  const int side = is_real(a) ? -side_of(integer_of(b), real) : side_of(integer_of(a), real);
+  return Scalar::of(body(int64_t{side}, int64_t{0}));
+}
+
 template <ScalarOp kOp, bool kFallible, class Body> Scalar binary(Scalar a, Scalar b, Body body) {
   if constexpr (computes_in_floats(kOp)) {
     return Scalar::of(body(a.as_real(), b.as_real()));
   } else {
     if (is_real(a) || is_real(b)) {
+      if constexpr (row_of(kOp).rule == DTypeRule::compare) {
+        if (is_real(a) != is_real(b)) return compare_exactly(a, b, body);
+      }
       if constexpr (row_of(kOp).rule != DTypeRule::bitwise) return Scalar::of(body(a.as_real(), b.as_real()));
       fail(ErrorKind::type, "{} needs bools or ints, not floats", name_of(kOp));
     }

@@ -161,7 +161,42 @@ bool has_tensor_form(const OpDef& def, DType dtype, Scalar b) {
   return !def.fallible || b.as_integer() != 0;
 }
 
+/// Compares in numbers that hold every int and every float; a tensor would convert the int to a float first.
+bool compare_exactly(Op op, Scalar a, Scalar b) {
+  const auto exact = [](Scalar x) {
+    return x.type == ScalarType::real ? static_cast<long double>(x.real) : static_cast<long double>(x.as_integer());
+  };
+  static_assert(std::numeric_limits<long double>::digits >= 64);
+  const long double x = exact(a), y = exact(b);
+  if (op == Op::eq) return x == y;
+  if (op == Op::ne) return x != y;
+  if (op == Op::lt) return x < y;
+  if (op == Op::le) return x <= y;
+  return op == Op::gt ? x > y : x >= y;
+}
+
+/// Whether the op compares an int or a bool with a float, which numbers of the host do by value.
+bool compares_exactly(const OpDef& def, ScalarType a, ScalarType b) {
+  return def.dtype_rule == DTypeRule::compare && def.arity == 2 && (a == ScalarType::real) != (b == ScalarType::real);
+}
+
+void check_comparison(const OpDef& def, ScalarType type_a, ScalarType type_b) {
+  INFO(def.name << " of " << name_of(dtype_of(type_a)) << " and " << name_of(dtype_of(type_b)));
+  Scalars a = points(type_a, false), b = points(type_b, true);
+  for (const double real : {0x1p53, 0x1p62, 0x1p63, -0x1p63, 0.5, -0.0, 1e300}) {
+    for (const int64_t integer : {int64_t{1} << 53, (int64_t{1} << 53) + 1, INT64_MAX, INT64_MIN, int64_t{0}}) {
+      a.push_back(type_a == ScalarType::real ? Scalar::of(real) : Scalar::of(integer));
+      b.push_back(type_b == ScalarType::real ? Scalar::of(real) : Scalar::of(integer));
+    }
+  }
+  for (size_t i = 0; i < a.size(); ++i) {
+    INFO("of " << a[i].as_real() << " and " << b[i].as_real());
+    CHECK(apply(*def.scalar, a[i], b[i]).boolean == compare_exactly(def.op, a[i], b[i]));
+  }
+}
+
 void check_types(Computer& computer, const OpDef& def, ScalarType type_a, ScalarType type_b, double bound) {
+  if (compares_exactly(def, type_a, type_b)) return check_comparison(def, type_a, type_b);
   const ScalarOp op = *def.scalar;
   const DType dtype = computing_dtype(def, def.arity == 2 ? std::max(type_a, type_b) : type_a);
   INFO(def.name << " of " << name_of(dtype_of(type_a)) << " and " << name_of(dtype_of(type_b)));
