@@ -288,12 +288,25 @@ Value tensor_binary(Context& context, BinaryOp op, const Value& a, const Value& 
 
 bool is_operand(const Value& v) { return v.is(Tag::tensor) || is_host_number(v); }
 
-/// Refuses to compare a tensor with a list: between tensors `==` is elementwise, between values it is one bool.
-void expect_elementwise_operands(BinaryOp op, const Value& a, const Value& b) {
-  if (!(a.is(Tag::tensor) && is_items(b)) && !(is_items(a) && b.is(Tag::tensor))) return;
+/// Says how to compare a tensor or a dtype with another value.
+std::string hint_to_compare(const Value& other) {
+  if (is_items(other)) return "x == tensor([1, 2]) compares elements, x.tolist() == [1, 2] compares lists";
+  if (is_text(other))
+    return "a dtype is written without quotes: `x.dtype == f32`; `type(x) == \"tensor\"` names a type";
+  if (other.is(Tag::dtype)) return "`x.dtype == f32` compares the dtype of a tensor";
+  if (other.is(Tag::range)) return "`x == tensor(0..3)` compares elements";
+  return "a tensor is compared with tensors and numbers";
+}
+
+/// Refuses to compare a tensor with a value that is no number, and a dtype with its name: the answer would be false,
+/// whatever they hold. Between tensors `==` is elementwise. A comparison with nil asks whether there is a value.
+void expect_comparable_operands(BinaryOp op, const Value& a, const Value& b) {
+  const bool is_first = a.is(Tag::tensor) || (a.is(Tag::dtype) && is_text(b));
+  const bool is_second = b.is(Tag::tensor) || (b.is(Tag::dtype) && is_text(a));
+  if ((!is_first && !is_second) || a.is_nil() || b.is_nil()) return;
   fail_with(ErrorKind::type,
             fmt::format("cannot compare {} and {} with '{}'", type_name(a), type_name(b), info_of(op).symbol),
-            {"x == tensor([1, 2]) compares elements, x.tolist() == [1, 2] compares lists"});
+            {hint_to_compare(is_first ? b : a)});
 }
 
 }  // namespace
@@ -313,7 +326,7 @@ Value binary(Context& context, BinaryOp op, const Value& a, const Value& b, Dyin
       wrong_operands(op, a, b);
     return apply_scalar(info_of(op).scalar, a, b);
   }
-  if (op == BinaryOp::eq || op == BinaryOp::ne) expect_elementwise_operands(op, a, b);
+  if (op == BinaryOp::eq || op == BinaryOp::ne) expect_comparable_operands(op, a, b);
   if (op == BinaryOp::eq) return deep_equal(context, a, b);
   if (op == BinaryOp::ne) return !deep_equal(context, a, b);
   if (is_comparison(op)) return ordered(context, op, a, b);
