@@ -94,13 +94,25 @@ Dim real_count(const Value& start, const Value& stop, const Value& step) {
   return count < 0 ? Dim(0) : Dim(static_cast<int64_t>(count));
 }
 
+/// Counts steps of more than 1 in 128 bits: a span may exceed an int where its steps do not.
+Dim wide_count(int64_t from, int64_t to, int64_t by) {
+  const __int128 span = by > 0 ? __int128{to} - from : __int128{from} - to;
+  const __int128 size = by > 0 ? __int128{by} : -__int128{by};
+  const __int128 count = span <= 0 ? 0 : (span - 1) / size + 1;
+  return static_cast<int64_t>(count);  // fits, since the size is at least 2
+}
+
 Dim integer_count(const Value& start, const Value& stop, const Value& step) {
   const Dim from = dim_of(start), to = dim_of(stop);
   const int64_t by = pinned(step, "arange").integer;
   if (by == 0) fail_on_step();
-  const Dim length = by > 0 ? to - from : from - to;
+  if (by == 1) return count_between(from, to);
+  if (by == -1) return count_between(to, from);
+  const bool is_known = !from.symbol() && !to.symbol();
+  if (is_known) return wide_count(from.hint(), to.hint(), by);
+  const Dim length = by > 0 ? count_between(from, to) : count_between(to, from);
   if (!(Dim(0) < length)) return 0;
-  return by == 1 || by == -1 ? length : (length - 1) / Dim(by > 0 ? by : -by) + 1;
+  return (length - 1) / Dim(by > 0 ? by : -by) + 1;
 }
 
 /// Checks the ends of steps that are floats; a trace knows all three numbers by now.

@@ -62,10 +62,7 @@ Value len_builtin(Context& context, Args args) {
   if (v.is(Tag::tuple)) return static_cast<int64_t>(v.as<Tuple>().items.size());
   if (v.is(Tag::record)) return static_cast<int64_t>(v.as<Record>().values.size());
   if (is_text(v)) return static_cast<int64_t>(expect_text(context, v, "len").code_points().count());
-  if (v.is(Tag::range)) {
-    const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
-    return from_dim(end < begin ? Dim(0) : end - begin);
-  }
+  if (v.is(Tag::range)) return from_dim(count_between(dim_of(v.as<Range>().begin), dim_of(v.as<Range>().end)));
   if (!v.is(Tag::tensor)) fail(ErrorKind::type, "{} has no length", type_name(v));
   if (v.tensor().rank() == 0) {
     fail_with(ErrorKind::type, fmt::format("{} has no length: it has no axis", describe(v.tensor())),

@@ -2,6 +2,8 @@
 
 #include <cassert>
 
+#include "base/error.h"
+
 namespace tsl {
 
 Scalar scalar_of(const Value& number) {
@@ -38,6 +40,16 @@ Dim dim_of(const Value& integer) { return is_live(integer) ? Dim(integer.symbol(
 Value from_dim(Dim dim) {
   const bool is_live = dim.symbol() && !dim.symbol()->table->is_closed();
   return is_live ? Value(dim.symbol()) : Value(dim.hint());
+}
+
+Dim count_between(Dim begin, Dim end) {
+  if (end < begin) return 0;
+  const Dim count = end - begin;
+  const bool may_wrap = begin.symbol() || begin.hint() < 0;
+  if (may_wrap && count < Dim(0)) {
+    fail(ErrorKind::value, "from {} to {} there are more numbers than an int can count", begin.hint(), end.hint());
+  }
+  return count;
 }
 
 namespace {

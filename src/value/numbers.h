@@ -33,6 +33,8 @@ Value from_symbol(const Symbol* symbol);
 /// Convert a host int to a size, and back.
 Dim dim_of(const Value& integer);
 Value from_dim(Dim dim);
+/// Returns how many ints there are from begin up to but without end. Throws Failure (value) if no int can say so.
+Dim count_between(Dim begin, Dim end);
 
 /// Computes on host numbers. Bools count as ints, except in logic and comparisons of bools.
 Value apply_scalar(ScalarOp op, const Value& a);

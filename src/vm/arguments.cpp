@@ -132,8 +132,7 @@ Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, 
   if (v.is(Tag::range)) {
     Attrs attrs;
     attrs.dtype = numbers && is_integer(*numbers) ? *numbers : DType::i64;
-    const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
-    attrs.count = end < begin ? Dim(0) : end - begin;
+    attrs.count = count_between(dim_of(v.as<Range>().begin), dim_of(v.as<Range>().end));
     return context.ops().call(Op::iota, {operand_of(v.as<Range>().begin), Operand(Scalar::of(int64_t{1}))}, attrs);
   }
   const std::vector<Value>* items = sequence_items(v);

@@ -86,8 +86,7 @@ Value get_in_string(Context& context, const Value& object, const IndexItem& item
 
 Value get_in_range(Context& context, const Value& object, const IndexItem& item) {
   const Range& range = object.as<Range>();
-  const Dim begin = dim_of(range.begin), end = dim_of(range.end);
-  const Dim length = end < begin ? Dim(0) : end - begin;
+  const Dim begin = dim_of(range.begin), length = count_between(begin, dim_of(range.end));
   if (item.kind == IndexItem::Kind::value) {
     if (!is_host_int(item.value))
       return begin.pin() + position(context, item.value, static_cast<size_t>(length.pin()), object);

@@ -1,9 +1,13 @@
 #include "vm/instructions.h"
 
+#include <array>
+#include <limits>
+
 #include "base/error.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/hints.h"
+#include "value/host_tensor.h"
 #include "value/materialize.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
@@ -151,19 +155,39 @@ void spread(Frame& frame, const Instruction& i) {
   if (i.kills_b()) clear(frame.base[i.b]);
 }
 
-void make_range(Context& context, Frame& frame, const Instruction& i) {
-  const Value& begin = frame.base[i.b];
-  const Value& end = frame.base[i.c];
-  for (const Value* bound : {&begin, &end}) {
-    if (is_host_int(*bound)) continue;
+namespace {
+
+/// Returns the ints that two bounds of a range are, also those in 0-d int tensors, which are read.
+std::array<Value, 2> bounds_of_range(Context& context, const Value& begin, const Value& end) {
+  std::array<Value, 2> bounds = {begin, end};
+  for (Value& bound : bounds) {
+    const bool is_number = bound.is(Tag::tensor) && bound.tensor().rank() == 0 && is_integer(bound.tensor().dtype());
+    if (is_number) bound = read_item(context, bound.tensor());
+    if (is_host_int(bound)) continue;
     const bool are_texts = begin.is(Tag::string) && end.is(Tag::string);
     fail_with(ErrorKind::type,
               fmt::format("a range goes from int to int, not from {} to {}", type_name(begin), type_name(end)),
-              hints_of(are_texts ? "`a + b` joins two strs" : hint_to_make(Wanted::integer, *bound)));
+              hints_of(are_texts ? "`a + b` joins two strs" : hint_to_make(Wanted::integer, bound)));
   }
+  return bounds;
+}
+
+/// Returns the int after the last one of a closed range.
+Value end_after(Context& context, const Value& last) {
+  constexpr int64_t kGreatest = std::numeric_limits<int64_t>::max();
+  if (truth(context, binary(context, BinaryOp::eq, last, Value(kGreatest)))) {
+    fail(ErrorKind::value, "a range with its end cannot end with the greatest int, {}", kGreatest);
+  }
+  return binary(context, BinaryOp::add, last, Value(1));
+}
+
+}  // namespace
+
+void make_range(Context& context, Frame& frame, const Instruction& i) {
+  auto [begin, end] = bounds_of_range(context, frame.base[i.b], frame.base[i.c]);
   Ref<Range> range = make_ref<Range>();
-  range->begin = begin;
-  range->end = i.extra() ? binary(context, BinaryOp::add, end, Value(1)) : end;
+  range->begin = std::move(begin);
+  range->end = i.extra() ? end_after(context, end) : std::move(end);
   frame.base[i.a] = Value(std::move(range));
 }
 
@@ -468,13 +492,9 @@ void set_path(Context& context, Frame& frame, const Instruction& i) {
 
 void start_range(Context& context, Frame& frame, const Instruction& i) {
   Value* state = frame.base + i.a;
-  for (int n = 0; n < 2; ++n) {
-    if (!is_host_int(state[n]))
-      fail(ErrorKind::type, "a range goes from int to int, not from {} to {}", type_name(state[0]),
-           type_name(state[1]));
-  }
-  const int64_t begin = expect_int(context, state[0], "the start of a range");
-  const int64_t end = expect_int(context, state[1], "the end of a range");
+  const std::array<Value, 2> bounds = bounds_of_range(context, state[0], state[1]);
+  const int64_t begin = expect_int(context, bounds[0], "the start of a range");
+  const int64_t end = expect_int(context, bounds[1], "the end of a range");
   const bool is_closed = i.extra() != 0;
   uint64_t count = begin > end ? 0 : static_cast<uint64_t>(end) - static_cast<uint64_t>(begin);
   if (is_closed && begin <= end && count != UINT64_MAX) ++count;

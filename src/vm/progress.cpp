@@ -89,7 +89,9 @@ std::optional<int64_t> count_of_items(const Value& iterable) {
   if (iterable.is(Tag::record)) return static_cast<int64_t>(iterable.as<Record>().values.size());
   if (iterable.is(Tag::range)) {
     const int64_t begin = dim_of(iterable.as<Range>().begin).hint(), end = dim_of(iterable.as<Range>().end).hint();
-    return begin < end ? end - begin : 0;
+    int64_t count = 0;
+    if (begin < end && __builtin_sub_overflow(end, begin, &count)) return std::nullopt;
+    return count;
   }
   if (iterable.is(Tag::tensor) && iterable.tensor().rank() > 0) return iterable.tensor().shape()[0].hint();
   return std::nullopt;
