@@ -195,14 +195,29 @@ Value randint_builtin(Context& context, Args args) {
   return cast(ops, ops.call(Op::add, {offset, Scalar::of(low)}), dtype);
 }
 
-// bernoulli(p) has p's shape if p is a tensor.
+/// Whether a uniform f32, which has 24 bits, is below p with a probability that is p to within 2^-16 of it, and not
+/// below with one that is 1 - p so. A trace depends on the answer.
+bool is_fine_in_f32(Context& context, const Operand& p) {
+  if (p.is_tensor()) return false;
+  const Value number = p.symbol ? from_symbol(p.symbol) : Value(p.scalar);
+  const auto holds = [&](ScalarOp comparison, double bound) {
+    return truth(context, apply_scalar(comparison, number, Value(bound)));
+  };
+  constexpr double kLeast = 0x1p-8;
+  if (holds(ScalarOp::ge, kLeast) && holds(ScalarOp::le, 1 - kLeast)) return true;
+  return holds(ScalarOp::eq, 0.0) || holds(ScalarOp::eq, 1.0);
+}
+
+// bernoulli(p) has p's shape if p is a tensor. Small numbers, and tensors, which may hold some, take the 53 bits of
+// f64.
 Value bernoulli_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[2]));
   const bool is_tensor = args[0].is(Tag::tensor);
   if (!is_tensor && args[1].is_nil()) fail(ErrorKind::type, "bernoulli with a number for p needs a shape");
   const Shape shape = args[1].is_nil() ? args[0].tensor().shape() : expect_shape(context, args[1], "bernoulli's shape");
   const Operand p = is_tensor ? Operand(args[0].tensor()) : operand_of(args[0]);
-  return context.ops().call(Op::lt, {random(context, Op::random_uniform, shape, DType::f32), p});
+  const DType dtype = is_fine_in_f32(context, p) ? DType::f32 : DType::f64;
+  return context.ops().call(Op::lt, {random(context, Op::random_uniform, shape, dtype), p});
 }
 
 constexpr Builtin kRows[] = {
