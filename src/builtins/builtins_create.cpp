@@ -230,7 +230,7 @@ constexpr Builtin kRows[] = {
      zeros_builtin, "create"},
     {"ones", "ones(shape: integers, dtype: dtype | nil = f32, device: str | nil = nil)", "a tensor full of ones",
      ones_builtin, "create"},
-    {"full", "full(shape: integers, value: number | bool | tensor, dtype: dtype | nil = nil, device: str | nil = nil)",
+    {"full", "full(shape: integers, value: number | bool | [], dtype: dtype | nil = nil, device: str | nil = nil)",
      "a tensor with the same number everywhere", full_builtin, "create"},
     {"arange",
      "arange(start: number | tensor, stop: number | tensor | nil = nil, step: number | tensor = 1, dtype: dtype | nil "

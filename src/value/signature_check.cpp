@@ -141,6 +141,17 @@ std::string hint_to_fit(const ValueType& type, const Value& value) {
   return "";
 }
 
+/// Whether one of the alternatives is `[]`, a tensor of one number without axes.
+bool takes_one_element(const ValueType& type) {
+  return std::any_of(type.alternatives.begin(), type.alternatives.end(),
+                     [](const TypeAlternative& each) { return each.has_shape && each.dims.empty(); });
+}
+
+std::string hint_for_one_element(const Value& given) {
+  const std::string read = hint_to_make(Wanted::real, given);
+  return read.empty() ? "it is one number, for all elements alike; [] is a tensor without axes, such as `x[0]`" : read;
+}
+
 [[noreturn]] void wrong_type(const Subject& subject, const ValueType& type, const Value& value, ErrorKind kind) {
   std::string hint;
   if (kind == ErrorKind::type) {
@@ -149,6 +160,7 @@ std::string hint_to_fit(const ValueType& type, const Value& value) {
     if (hint.empty()) hint = hint_to_fit(type, value);
     if (hint.empty() && !subject.is_result()) hint = hint_to_write(type);
   }
+  if (hint.empty() && takes_one_element(type) && value.is(Tag::tensor)) hint = hint_for_one_element(value);
   wrong(subject, kind, describe(type), value, hints_of(std::move(hint)));
 }
 
@@ -353,7 +365,7 @@ void ParameterInfo::set_type(ValueType annotated) {
         ~(tag_bit(Tag::integer) | tag_bit(Tag::real) | tag_bit(Tag::symbol) | tag_bit(Tag::list) | tag_bit(Tag::tuple));
   }
   const bool has_dims = std::any_of(annotated.alternatives.begin(), annotated.alternatives.end(),
-                                    [](const TypeAlternative& each) { return each.has_shape; });
+                                    [](const TypeAlternative& each) { return each.has_shape && !each.dims.empty(); });
   if (has_dims) tags = 0;  // an alternative without its names makes them nil
   type = std::move(annotated);
 }
@@ -379,7 +391,10 @@ void check_rest(Context& context, const Signature& signature, Value& argument) {
 }
 
 bool fits(const ParameterInfo& parameter, const Value& value) {
-  return parameter.accepts_tag(value) || (parameter.type && fits_kind(*parameter.type, value));
+  if (parameter.accepts_tag(value)) return true;
+  if (!parameter.type) return false;
+  const bool is_number = value.is(Tag::tensor) && value.tensor().rank() == 0;
+  return fits_kind(*parameter.type, value) || (is_number && takes_one_element(*parameter.type));
 }
 
 void check_result(Context& context, const Signature& signature, const Value& result, Value* frame) {
