@@ -94,6 +94,12 @@ Tensor product_before(Ops& ops, const Tensor& x) {
   return ops.call(Op::concat, {ones, slice(ops, products, last, 0, extent - 1)}, {.axis = last});
 }
 
+/// Converts a half to f32, in which derivatives count and multiply: a count or a product may exceed f16.
+Tensor widened(Ops& ops, const Tensor& x) {
+  const bool is_half = x.dtype() == DType::f16 || x.dtype() == DType::bf16;
+  return is_half ? cast(ops, x, DType::f32) : x;
+}
+
 /// The gradient is the product of the other elements: of those before and of those after each one. Without a quotient,
 /// so that the rule holds at zeros and for its own derivatives.
 void vjp_prod(VjpCall& call) {
@@ -114,32 +120,35 @@ void vjp_prod(VjpCall& call) {
   for (int64_t axis : call.attrs.axes) order.push_back(axis);
   Ints inverse = order;
   for (size_t i = 0; i < order.size(); ++i) inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-  const Tensor ordered = permute(ops, x, order);
+  const Tensor ordered = permute(ops, widened(ops, x), order);
   kept.push_back(-1);
   const Tensor rows = reshape(ops, ordered, kept);
   const int64_t last = rows.rank() - 1;
   const Var after = var(call, flip(ops, product_before(ops, flip(ops, rows, last)), last));
   const Tensor others = (var(call, product_before(ops, rows)) * after).tensor();
   const Tensor placed = permute(ops, reshape(ops, others, ordered.shape()), inverse);
-  call.grads[0] = as_gradient(call, 0, var(call, with_axes(call, call.grad)) * var(call, placed));
+  call.grads[0] = as_gradient(call, 0, var(call, with_axes(call, widened(ops, call.grad))) * var(call, placed));
 }
 
 // Ties share the gradient evenly.
 void vjp_extremum(VjpCall& call) {
   using namespace diff;
-  const Var x = var(call, call.inputs[0].tensor), g = var(call, with_axes(call, call.grad));
+  const Var x = var(call, call.inputs[0].tensor), g = var(call, with_axes(call, widened(call.ops, call.grad)));
   const Var is_extreme = eq(x, var(call, with_axes(call, call.output)));
-  const Var ties = var(call, cast(call.ops, kept_sum(call, is_extreme).tensor(), call.grad.dtype()));
+  const Var ties = var(call, cast(call.ops, kept_sum(call, is_extreme).tensor(), g.tensor().dtype()));
   call.grads[0] = as_gradient(call, 0, where(is_extreme, g / ties, 0.0));
 }
 
-// Each element's gradient is its share of the sum; zero where all elements are -inf, whose difference would be NaN.
+/// Each element's gradient is its share of the sum; zero where all elements are -inf, whose difference would be NaN.
+/// The total is rounded, by 0.004 beside 1e5, so the shares are divided by their own sum.
 void vjp_logsumexp(VjpCall& call) {
   using namespace diff;
   const Var x = var(call, call.inputs[0].tensor), g = var(call, with_axes(call, call.grad));
   const Var total = var(call, with_axes(call, call.output));
-  const Var finite_total = where(eq(total, -std::numeric_limits<double>::infinity()), 0.0, total);
-  call.grads[0] = as_gradient(call, 0, g * exp(x - finite_total));
+  const Var is_nothing = eq(total, -std::numeric_limits<double>::infinity());
+  const Var parts = exp(x - where(is_nothing, 0.0, total));
+  const Var whole = where(is_nothing, 1.0, kept_sum(call, parts));
+  call.grads[0] = as_gradient(call, 0, parts * (g / whole));
 }
 
 constexpr std::nullopt_t none = std::nullopt;
