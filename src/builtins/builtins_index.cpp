@@ -148,7 +148,9 @@ Value one_hot_builtin(Context& context, Args args) {
   const Tensor numbers = iota(ops, classes, DType::i64);
   // Taken from the numbers of all classes, a label is itself, or an error.
   const Tensor labels = ops.call(Op::take, {numbers, cast(ops, x, DType::i64)}, {.from_start = true});
-  const Tensor hot = ops.call(Op::eq, {insert_axis(ops, labels, x.rank()), numbers});
+  Tensor row = numbers;
+  for (int axis = 0; axis < x.rank(); ++axis) row = insert_axis(ops, row, 0);
+  const Tensor hot = ops.call(Op::eq, {insert_axis(ops, labels, x.rank()), row});
   return cast(ops, hot, args[2].is_nil() ? DType::i64 : args[2].dtype());
 }
 
@@ -163,7 +165,7 @@ Value triangle(Context& context, Args args, Op keeps) {
                   {"a matrix has rows and columns: `zeros([3, 3])`"});
   }
   const Tensor rows = insert_axis(ops, iota(ops, x.shape()[x.rank() - 2], DType::i64), 1);
-  const Tensor columns = iota(ops, x.shape()[x.rank() - 1], DType::i64);
+  const Tensor columns = insert_axis(ops, iota(ops, x.shape()[x.rank() - 1], DType::i64), 0);
   const Tensor kept = ops.call(keeps, {ops.call(Op::sub, {columns, rows}), operand_of(args[1])});
   const Scalar zero = x.dtype() == DType::boolean ? Scalar::of(false) : Scalar::of(int64_t{0});
   return ops.call(Op::where, {kept, x, zero});

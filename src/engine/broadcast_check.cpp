@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "vm/interpreter.h"
+
 namespace tsl {
 
 /// Remembers operands that are broadcast to a square matrix. The calls that broadcast them have the op's position.
@@ -34,7 +36,7 @@ std::optional<Error> BroadcastCheck::follow(const OpDef& op, std::span<const Ope
   const bool goes_on = pairs_ && std::any_of(operands.begin(), operands.end(), is_of_pairs);
   if (result.get() == pairs_) pairs_ = nullptr;  // other elements in the memory of the last one
   if (op.op_class == OpClass::elementwise) {
-    const bool begins = makes_pairs(operands);
+    const bool begins = makes_pairs(operands) && !interpreter_.is_in_library();
     if (op.op != Op::cast) count_ = 0;  // an operand's dtype may change before it is broadcast
     if (begins) {
       span_ = ops_.origin().span;

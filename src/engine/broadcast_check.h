@@ -10,11 +10,14 @@
 
 namespace tsl {
 
+class Interpreter;
+
 /// Finds elementwise ops of a column [n, 1] and a vector [n] whose result [n, n] is reduced to one number. A column
-/// that meets a row [1, n] is meant, and so are pairs that stay pairs.
+/// that meets a row [1, n] is meant, and so are pairs that stay pairs. Pairs that the standard library makes are its
+/// own affair; those that the program makes count wherever they are reduced.
 class BroadcastCheck {
  public:
-  explicit BroadcastCheck(const Ops& ops) : ops_(ops) {}
+  BroadcastCheck(const Ops& ops, Interpreter& interpreter) : ops_(ops), interpreter_(interpreter) {}
 
   /// Looks at a call of the program after it. Returns the warning, if it completes such a reduction.
   std::optional<Error> after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
@@ -37,6 +40,7 @@ class BroadcastCheck {
   bool makes_pairs(std::span<const Operand> operands) const;
 
   const Ops& ops_;
+  Interpreter& interpreter_;
   std::array<Expansion, 2> expansions_;  // of the operands of the op that follows
   size_t count_ = 0;
   const TensorData* pairs_ = nullptr;  // the last result over all pairs; it may be freed, so it is only compared

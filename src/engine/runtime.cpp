@@ -50,7 +50,7 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
       devices_(host_, [this](Device device) { return open_device(device); }),
       eager_(devices_),
       nan_check_(*this, *this),
-      broadcast_check_(*this),
+      broadcast_check_(*this, interpreter),
       log_levels_(options.log_topics),
       compile_log_(context, log_levels_),
       trace_log_(context, log_levels_),

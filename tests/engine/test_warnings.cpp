@@ -141,6 +141,9 @@ TEST_CASE("a loss or a score over all pairs of a column and a vector is named, o
     CHECK(warned("let labels = arange(8)\nlet scores = ones([8, 4])\n"
                  "let hit = argmax(scores, axis: 1, keepdims: true) == labels\nprint(mean(f32(hit)))",
                  compile_all) == warning("eq"));
+    // Pairs of the program, which the library reduces.
+    CHECK(warned("import optim\nlet d = ones([4, 1]) - ones([4])\nlet l = norm(d)\nprint(l)\n", compile_all) ==
+          std::string("2") + warning("sub").substr(1));
     CHECK(warned("import nn\nlet scale = 0.5\nlet g = fn(w) = sum(abs(arange(4) * w[:, nil] * scale))\n"
                  "print(grad(g)(ones([4])))",
                  compile_all) == warning("mul"));
@@ -156,6 +159,11 @@ TEST_CASE("broadcasts that are meant are not named", "[warnings]") {
            "let x = ones([8, 1])\nprint(mean(x * ones([8, 8])), mean(x - ones([8, 1])), mean(x + ones([1])))",
            "let x = ones([1, 1])\nprint(mean(x - ones([1])))",
            "let start = randint(0, 5, [8, 1])\nprint(zeros([40])[start + arange(8)].sum())",
+           // Pairs that the library makes.
+           "print(sum(eye(3)), mean(eye(4)), sum(tril(ones([3, 3]))), sum(triu(ones([3, 3]))))",
+           "print(sum(one_hot(arange(3), 3)), sum(outer(ones([3]), ones([3]))))",
+           "import nn\nprint(sum(nn.leaky_relu(ones([4, 1]), ones([4]))))",
+           "print(sum(attention(ones([3, 3]), ones([3, 3]), ones([3, 3]), is_causal: true)))",
        }) {
     INFO(program);
     CHECK(warned(program) == "");
