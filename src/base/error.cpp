@@ -189,6 +189,13 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+/// Puts the name that was written into an advice.
+std::string with_name(std::string_view advice, std::string_view name) {
+  std::string text(advice);
+  if (const size_t hole = text.find("{}"); hole != std::string::npos) text.replace(hole, 2, name);
+  return text;
+}
+
 }  // namespace
 
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates) {
@@ -213,7 +220,7 @@ std::string suggest_name(std::string_view word, const std::vector<std::string>& 
   const auto did_you_mean = [](std::string_view name) { return fmt::format("did you mean '{}'?", name); };
   for (const Alias& alias : kAliases) {
     if (!has_word(alias.foreign, word)) continue;
-    if (alias.ours.empty()) return std::string(alias.hint);
+    if (alias.ours.empty()) return with_name(alias.hint, word);
     if (std::find(candidates.begin(), candidates.end(), alias.ours) != candidates.end())
       return did_you_mean(alias.ours);
   }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/words.h"
 #include "syntax/raw_tokens.h"
+#include "syntax/unicode.h"
 
 namespace tsl {
 
@@ -164,6 +165,7 @@ std::string HabitMatcher::fill(std::string_view hint, size_t first) const {
 }  // namespace
 
 std::string habit_hint(std::string_view text, uint32_t statement, uint32_t at) {
+  if (const Lookalike* meant = lookalike(decode_utf8(text.substr(at)).value)) return std::string(meant->hint);
   return HabitMatcher(text, statement, at).hint();
 }
 

@@ -399,12 +399,15 @@ std::unique_ptr<Token> TokenSource::fail_lexically(const Token& token) {
   if (point.value < 0x20 || point.value == 0x7F) {
     return fail(ErrorKind::syntax, span, fmt::format("unexpected character U+{:04X}", point.value));
   }
-  std::vector<std::string> hints;
-  if (shown == "\u201C" || shown == "\u201D") hints = {"strings are written with \" quotes"};
+  const Lookalike* const meant = lookalike(point.value);
+  if (meant) {
+    return fail(ErrorKind::syntax, span,
+                fmt::format("unexpected character '{}' (U+{:04X}, {})", shown, point.value, meant->name),
+                {std::string(meant->hint)});
+  }
   return fail(ErrorKind::syntax, span,
               fmt::format("unexpected character '{}'{}", shown,
-                          point.value < 0x80 ? "" : fmt::format(" (U+{:04X})", point.value)),
-              std::move(hints));
+                          point.value < 0x80 ? "" : fmt::format(" (U+{:04X})", point.value)));
 }
 
 // ---- Doc comments --------------------------------------------------------------------------------------

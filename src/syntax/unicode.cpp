@@ -1,6 +1,8 @@
 #include "syntax/unicode.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace tsl {
 
@@ -76,6 +78,45 @@ size_t find_unnameable(std::string_view name) {
     at += point.size;
   }
   return std::string_view::npos;
+}
+
+const Lookalike* lookalike(uint32_t point) {
+  constexpr std::string_view kQuote = "strings are written with \" quotes";
+  constexpr std::string_view kMinus = "type the minus of the keyboard, `-`";
+  constexpr std::string_view kSpace = "type an ordinary space";
+  constexpr std::string_view kNothing = "delete it: it cannot be seen";
+  static constexpr Lookalike kLookalikes[] = {
+      {0xA0, "a no-break space", kSpace},
+      {0x2007, "a figure space", kSpace},
+      {0x2009, "a thin space", kSpace},
+      {0x202F, "a narrow no-break space", kSpace},
+      {0x3000, "an ideographic space", kSpace},
+      {0xAD, "a soft hyphen", kNothing},
+      {0x200B, "a zero-width space", kNothing},
+      {0xFEFF, "a byte order mark", kNothing},
+      {0x2010, "a hyphen", kMinus},
+      {0x2011, "a no-break hyphen", kMinus},
+      {0x2013, "an en dash", kMinus},
+      {0x2014, "an em dash", kMinus},
+      {0x2212, "a minus sign", kMinus},
+      {0xD7, "a multiplication sign", "type `*`"},
+      {0xF7, "a division sign", "type `/`"},
+      {0x2018, "a curly quote", kQuote},
+      {0x2019, "a curly quote", kQuote},
+      {0x201C, "a curly quote", kQuote},
+      {0x201D, "a curly quote", kQuote},
+      {0x201E, "a low quote", kQuote},
+      {0xAB, "a guillemet", kQuote},
+      {0xBB, "a guillemet", kQuote},
+      {0x2026, "an ellipsis", "type three dots, `...`"},
+      {0x2192, "an arrow", "type `->`"},
+      {0x2260, "not equal", "type `!=`"},
+      {0x2264, "less than or equal", "type `<=`"},
+      {0x2265, "greater than or equal", "type `>=`"},
+  };
+  const auto* found = std::find_if(std::begin(kLookalikes), std::end(kLookalikes),
+                                   [point](const Lookalike& each) { return each.point == point; });
+  return found == std::end(kLookalikes) ? nullptr : found;
 }
 
 }  // namespace tsl

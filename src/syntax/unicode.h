@@ -21,4 +21,13 @@ size_t find_invalid_utf8(std::string_view text);
 /// ASCII), or npos. Expects valid UTF-8 that the lexer accepted as a name.
 size_t find_unnameable(std::string_view name);
 
+/// A character that word processors and web pages put for one of the source's.
+struct Lookalike {
+  uint32_t point;
+  std::string_view name, hint;
+};
+
+/// Returns what the code point stands for, or null.
+const Lookalike* lookalike(uint32_t point);
+
 }  // namespace tsl

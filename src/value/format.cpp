@@ -184,7 +184,7 @@ std::string format_value(Context& context, const Value& value, const std::string
       case ScalarType::real: return format.apply(number.real);
     }
   }
-  return format.apply(std::string_view(to_string(context, shown)));
+  return format.apply(std::string_view(to_string(context, shown)), type_name(shown));
 }
 
 void check_format(Context& context, const Value& value, const std::string& spec) {
@@ -194,7 +194,7 @@ void check_format(Context& context, const Value& value, const std::string& spec)
   } else if (is_host_number(value)) {
     format_value(context, Value(scalar_of(value)), spec);
   } else if (!value.is(Tag::tensor)) {
-    format_value(context, make_string(""), spec);  // formats it as a string in any case
+    FormatSpec(spec).apply(std::string_view(), type_name(value));  // it is formatted as a string in any case
   } else if (element_count(value.tensor().shape()) == Dim(1)) {
     const DType dtype = value.tensor().dtype();
     format_value(context, is_float(dtype) ? Value(0.0) : dtype == DType::boolean ? Value(false) : Value(0), spec);

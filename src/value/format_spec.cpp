@@ -95,8 +95,7 @@ FormatSpec::FormatSpec(std::string_view text) : text_(text) {
     bad();
 }
 
-void FormatSpec::unsuitable(const char* type) const {
-  const std::string_view given = type;
+void FormatSpec::unsuitable(const std::string& given) const {
   std::vector<std::string> hints;
   if (given == "a float" && type_is("bBcdoxX"))
     hints = {"`{int(x):d}` formats an int, `{x:.0f}` a float without digits"};
@@ -104,7 +103,11 @@ void FormatSpec::unsuitable(const char* type) const {
     hints = {"`{n:.2f}` shows an int with digits after the point"};
   if (given == "a str" && type_is("eEfFgGd"))
     hints = {"this format is for numbers: `{s}` shows a str, `{s:>8}` in 8 columns"};
-  fail_with(ErrorKind::value, fmt::format("the format spec '{}' does not suit {}", text_, type), std::move(hints));
+  if (given == "a list" || given == "a tuple")
+    hints = {fmt::format("it is {}: `{{xs[0]:{}}}` formats an item, `{{xs}}` shows all", given, text_)};
+  if (given == "a record")
+    hints = {fmt::format("it is a record: `{{r.key:{}}}` formats a value of it, `{{r}}` shows all", text_)};
+  fail_with(ErrorKind::value, fmt::format("the format spec '{}' does not suit {}", text_, given), std::move(hints));
 }
 
 std::string FormatSpec::apply(int64_t value) const {
@@ -140,8 +143,8 @@ std::string FormatSpec::apply(bool value) const {
   return apply(std::string_view(value ? "true" : "false"));
 }
 
-std::string FormatSpec::apply(std::string_view value) const {
-  if (has_numeric_flags_ || (type_ != 0 && type_ != 's')) unsuitable("a str");
+std::string FormatSpec::apply(std::string_view value, std::string_view type) const {
+  if (has_numeric_flags_ || (type_ != 0 && type_ != 's')) unsuitable(type == "nil" ? "nil" : fmt::format("a {}", type));
   if (empty()) return std::string(value);
   return fmt::format(fmt::runtime("{:" + text_ + "}"), value);
 }

@@ -28,10 +28,11 @@ class FormatSpec {
   std::string apply(int64_t value) const;
   std::string apply(double value) const;
   std::string apply(bool value) const;
-  std::string apply(std::string_view value) const;
+  /// `type` names the type of the value that the text shows, for an error.
+  std::string apply(std::string_view value, std::string_view type = "str") const;
 
  private:
-  [[noreturn]] void unsuitable(const char* type) const;
+  [[noreturn]] void unsuitable(const std::string& type) const;
   bool type_is(std::string_view types) const { return type_ != 0 && types.find(type_) != std::string_view::npos; }
 
   std::string text_;

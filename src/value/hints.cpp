@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "base/words.h"
 #include "value/numbers.h"
 
 namespace tsl {
@@ -76,7 +77,7 @@ std::string to_make_boolean(const Value& given) {
   if (given.is_nil()) return "`x != nil` tests whether there is a value";
   if (given.is(Tag::tensor) && given.tensor().rank() > 0) {
     return given.tensor_data()->dtype == DType::boolean
-               ? "`any(x)` or `all(x)` makes one bool; `a & b` and `a | b` combine element by element"
+               ? "`any(x)` or `all(x)` makes one bool; `a & b`, `a | b` and `~a` work element by element"
                : "write a comparison and `any` or `all`: `any(x != 0)`";
   }
   if (is_host_number(given) || given.is(Tag::tensor)) return "write a comparison: `x != 0`";
@@ -179,11 +180,31 @@ std::string hint_for_loop(const Value& iterable) {
   return hint_for_nil(iterable);
 }
 
+std::string hint_for_tensor_member(std::string_view name) {
+  struct Member {
+    std::string_view theirs, hint;
+  };
+  static constexpr Member kMembers[] = {
+      {"t mT H", "the transpose is a field: `x.T`"}, {"double", "`f64(x)` converts a tensor"},
+      {"half", "`f16(x)` converts a tensor"},        {"long", "`i64(x)` converts a tensor"},
+      {"short", "`i16(x)` converts a tensor"},       {"char", "`i8(x)` converts a tensor"},
+      {"byte", "`u8(x)` converts a tensor"},
+  };
+  for (const Member& member : kMembers) {
+    if (has_word(member.theirs, name)) return std::string(member.hint);
+  }
+  return "";
+}
+
 std::string hint_for_field(const Value& object, const std::string& field, const std::vector<std::string>& members,
                            const std::vector<std::string>& functions) {
   const auto has = [&](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
+  if (object.is(Tag::tensor)) {
+    std::string hint = hint_for_tensor_member(field);
+    if (!hint.empty()) return hint;
+  }
   if (object.is(Tag::tensor) && field == "grad") return "`grad(f)(x)` is the gradient of f at x";
   if (object.is(Tag::tensor) && field == "data") return "a tensor is its own data: write `x`, or `tolist(x)` for lists";
   if (has(functions, field)) return fmt::format("'{}' is a function: write `x.{}()`", field, field);

@@ -28,6 +28,8 @@ std::string hint_for_call(const Value& callee);
 /// Returns a hint for a loop over a value that has no items.
 std::string hint_for_loop(const Value& iterable);
 
+/// Says what a tensor has for a member of other libraries, read or called; "" if it has nothing.
+std::string hint_for_tensor_member(std::string_view name);
 /// Returns a hint for `object.field`, which does not exist. `members` are the fields and `functions` what can be called
 /// as a method.
 std::string hint_for_field(const Value& object, const std::string& field, const std::vector<std::string>& members,

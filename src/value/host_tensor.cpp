@@ -142,7 +142,7 @@ Value read_item(Context& context, const Tensor& tensor) {
   if (!(element_count(tensor.shape()) == Dim(1))) {
     fail_with(ErrorKind::value,
               fmt::format("only a tensor of one element can be read as a number, not {}", describe(tensor)),
-              {"`x[i]` selects an element, `tolist(x)` makes a list of all"});
+              {"`x[i]` selects an element, `tolist(x)` makes a list of all; `f32(x)` and `i64(x)` convert a tensor"});
   }
   return context.runtime().read_number(tensor);
 }

@@ -335,6 +335,8 @@ std::string hint_for_method(Context& context, const Value& object, const std::st
     const bool is_field =
         std::find(std::begin(kTensorFields), std::end(kTensorFields), name) != std::end(kTensorFields);
     if (is_field) return fmt::format("'{}' is a field of a tensor: write `x.{}`", name, name);
+    std::string hint = hint_for_tensor_member(name);
+    if (!hint.empty()) return hint;
     for (const char* appends : {"append", "push", "extend", "insert"}) {
       if (name == appends) return "`concat([a, b])` joins tensors, `stack([a, b])` along a new axis";
     }

@@ -155,10 +155,15 @@ TEST_CASE("unexpected characters") {
   CHECK(syntax_error("a $ b").message == "unexpected character '$'");
   CHECK(syntax_error("let a = 'x'").hints == "strings have double quotes: `\"text\"`");
   CHECK(syntax_error("!a").hints == "write `not`: `not a`");
-  CHECK(syntax_error("let a = “x”").message == "unexpected character '“' (U+201C)");
-  CHECK(syntax_error("let a\u00A0= 1").message == "unexpected character '\u00A0' (U+00A0)");
+  CHECK(syntax_error("let a = “x”").message == "unexpected character '“' (U+201C, a curly quote)");
+  CHECK(syntax_error("let a = ‘x’").hints == "strings are written with \" quotes");
+  CHECK(syntax_error("let a\u00A0= 1").message == "unexpected character '\u00A0' (U+00A0, a no-break space)");
+  CHECK(syntax_error("let a\u00A0= 1").hints == "type an ordinary space");
+  CHECK(syntax_error("let a = 3 − 2").message == "unexpected character '−' (U+2212, a minus sign)");
+  CHECK(syntax_error("let a = 3 − 2").hints == "type the minus of the keyboard, `-`");
   CHECK(syntax_error("let a\u00A0= 1").at == "\u00A0");
-  CHECK(syntax_error("a × b").message == "unexpected character '×' (U+00D7)");
+  CHECK(syntax_error("a × b").message == "unexpected character '×' (U+00D7, a multiplication sign)");
+  CHECK(syntax_error("a § b").message == "unexpected character '§' (U+00A7)");
   CHECK(syntax_error(std::string("a\0b", 3)).message == "unexpected character U+0000");
   CHECK(tree_of("let θ₁ = β_x") == "let θ₁ = β_x");
 }

@@ -27,7 +27,13 @@ TEST_CASE("words of other languages are told ours") {
   CHECK(note("var l = [1]\nl.append(2)") == "`xs += [v]` appends");
   CHECK(note("ones([2, 3]).view(6)") == "did you mean 'reshape'?");
   CHECK(note("ones([2, 3]).reshap(6)") == "did you mean 'reshape'?");
-  CHECK(note("ones([2, 3]).t()") == "");
+  CHECK(note("ones([2, 3]).t()") == "the transpose is a field: `x.T`");
+  CHECK(note("ones([2, 3]).numel()") == "`x.size` is the number of elements of a tensor");
+  CHECK(note("ones([2, 3]).numel") == "`x.size` is the number of elements of a tensor");
+  CHECK(note("ones([2, 3]).dim()") == "`x.rank` is the number of axes of a tensor, and so is `len(x.shape)`");
+  CHECK(note("ones([2, 3]).double()") == "`f64(x)` converts a tensor");
+  CHECK(note("dropout(ones([3]))") == "it is in the module nn: `import nn`, and write `nn.dropout`");
+  CHECK(note("clip_grad_norm(1, 2)") == "it is in the module optim: `import optim`, and write `optim.clip_grad_norm`");
   CHECK(note("ones([2, 3]).trasnpose()") == "did you mean 'transpose'?");
   CHECK(note("print(ones(2, 3))") == "a shape is one list: `ones([2, 3])`");
   CHECK(note("nn.relu(1)") == "it is a module: import nn");
