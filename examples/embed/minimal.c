@@ -27,7 +27,7 @@ int main(void) {
   if (tsl_run(engine, tsl_str("smooth.tsl"), tsl_str(script), NULL) != TSL_OK) return failed(engine);
 
   float samples[] = {0, 0, 8, 0, 0};
-  tsl_tensor_type type = {TSL_DTYPE_F32, 1, {5}, {0}};
+  tsl_tensor_type type = {TSL_DTYPE_F32, 1, {5}, {0}, false, 0};
   tsl_value smooth, arguments[2], result;
   if (tsl_get(engine, tsl_str("smooth"), &smooth) != TSL_OK ||
       tsl_tensor_wrap(engine, &type, samples, TSL_READ_ONLY, NULL, NULL, &arguments[0]) != TSL_OK ||

@@ -310,8 +310,12 @@ TSL_API tsl_status tsl_to_text(tsl_engine engine, tsl_value value, tsl_string* t
 typedef struct tsl_tensor_type {
   tsl_dtype dtype;
   int32_t rank;                  /* 0 to TSL_MAX_RANK */
-  int64_t shape[TSL_MAX_RANK];   /* the first `rank` numbers count */
-  int64_t strides[TSL_MAX_RANK]; /* in elements. For tensors that the host gives: at least 0; all 0 for a dense one */
+  int64_t shape[TSL_MAX_RANK];   /* the first `rank` numbers count; at least 0 */
+  int64_t strides[TSL_MAX_RANK]; /* in elements, read only if `is_strided`. For tensors that the host gives: at least 0;
+                                    0 repeats an element along the axis, as broadcasting does */
+  bool is_strided;               /* false: the elements are in row order, without gaps, whatever the strides are */
+  uint64_t bytes;                /* of the memory from `data` on, which no element may exceed; 0: not known, and so not
+                                    checked */
 } tsl_tensor_type;
 
 /* Called when nothing refers to wrapped memory, a value of the host or a native function any more: once, in the thread
@@ -321,16 +325,20 @@ typedef void (*tsl_release_function)(void* user);
 
 typedef enum tsl_access TSL_ANY_INT {
   TSL_READ_ONLY, /* the host's memory never changes; writing x[i] = v in a script copies it first */
-  TSL_WRITABLE   /* TSL may write results over elements that no value refers to any more */
+  TSL_WRITABLE   /* TSL may write results over elements that no value refers to any more; counts as TSL_READ_ONLY if
+                    strides let two elements share memory */
 } tsl_access;
 
 /* Makes a tensor of the host's memory, without a copy. The memory must stay valid, and the host must not change it,
- * until `release` is called (NULL: the host knows another way). Its elements are aligned to their size. */
+ * until `release` is called (NULL: the host knows another way). Its elements are aligned to their size. TSL_MISUSE if
+ * the type is none, or if an element of it lies beyond `type->bytes`. */
 TSL_API tsl_status tsl_tensor_wrap(tsl_engine engine, const tsl_tensor_type* type, void* data, tsl_access access,
                                    tsl_release_function release, void* user, tsl_value* result);
-/* Makes a tensor of a copy of the host's memory, on the engine's device. data: NULL for zeros. */
+/* Makes a tensor of a copy of the host's memory, on the engine's device; fails as tsl_tensor_wrap() does. data: NULL
+ * for zeros. */
 TSL_API tsl_status tsl_tensor_copy(tsl_engine engine, const tsl_tensor_type* type, const void* data, tsl_value* result);
-/* Reads dtype, shape and, of tensors in host memory, strides. */
+/* Reads dtype, shape and strides, of which is_strided says whether they are others than those of dense elements; bytes
+ * is 0. (For an array of the host with the same shape, set is_strided to false.) */
 TSL_API tsl_status tsl_tensor_get_type(tsl_engine engine, tsl_value tensor, tsl_tensor_type* type);
 /* Copies the elements to the host's memory, densely in row order. bytes: the size of that memory, which must be that of
  * the elements. */

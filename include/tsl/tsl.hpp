@@ -396,7 +396,8 @@ class Engine {
     } else {
       const std::span elements(from);
       using Element = std::remove_cv_t<typename decltype(elements)::element_type>;
-      const tsl_tensor_type type = {detail::dtype_of<Element>(), 1, {static_cast<int64_t>(elements.size())}, {0}};
+      const tsl_tensor_type type = {detail::dtype_of<Element>(), 1, {static_cast<int64_t>(elements.size())}, {0}, false,
+                                    elements.size_bytes()};
       return made([&](tsl_value* result) { return tsl_tensor_copy(handle_, &type, elements.data(), result); });
     }
   }
@@ -416,7 +417,10 @@ class Engine {
   /// too.
   template <class T> Result<Tensor> wrap(std::span<T> elements, const std::vector<int64_t>& shape,
                                          tsl_access access = TSL_READ_ONLY) const {
-    tsl_tensor_type type = {detail::dtype_of<std::remove_cv_t<T>>(), static_cast<int32_t>(shape.size()), {0}, {0}};
+    tsl_tensor_type type = {};
+    type.dtype = detail::dtype_of<std::remove_cv_t<T>>();
+    type.rank = static_cast<int32_t>(shape.size());
+    type.bytes = elements.size_bytes();
     size_t count = 1;
     for (size_t i = 0; i < shape.size() && i < TSL_MAX_RANK; ++i)
       count *= static_cast<size_t>(type.shape[i] = shape[i]);

@@ -69,7 +69,8 @@ class FrameInfo(Structure):
 
 
 class TensorType(Structure):
-    _fields_ = [("dtype", c_int), ("rank", c_int32), ("shape", c_int64 * MAX_RANK), ("strides", c_int64 * MAX_RANK)]
+    _fields_ = [("dtype", c_int), ("rank", c_int32), ("shape", c_int64 * MAX_RANK), ("strides", c_int64 * MAX_RANK),
+                ("is_strided", c_bool), ("bytes", c_uint64)]
 
 
 class FunctionInfo(Structure):

@@ -46,7 +46,7 @@ class Buffer:
             raise TypeError(f"no dtype of TSL is like the buffer's format {text!r}")
         if buffer.ndim > lib.MAX_RANK:
             raise ValueError(f"a tensor has at most {lib.MAX_RANK} dimensions, not {buffer.ndim}")
-        result = lib.TensorType(dtype=dtype, rank=buffer.ndim)
+        result = lib.TensorType(dtype=dtype, rank=buffer.ndim, is_strided=True)
         is_wrappable = True
         for i in range(buffer.ndim):
             result.shape[i] = buffer.shape[i]
@@ -60,7 +60,7 @@ class Buffer:
         if _copy_buffer(self._copy, byref(self._buffer), self._buffer.len, b"C"):
             raise BufferError("the memory cannot be copied")
         self.address = ctypes.addressof(self._copy)
-        ctypes.memset(self.type.strides, 0, ctypes.sizeof(self.type.strides))
+        self.type.is_strided, self.type.bytes = False, self._buffer.len
 
     def release(self):
         _release_buffer(byref(self._buffer))

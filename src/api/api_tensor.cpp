@@ -47,18 +47,14 @@ tsl_status tsl_tensor_copy(tsl_engine engine, const tsl_tensor_type* type, const
     const CheckedType wanted = checked(type);
     Engine& tsl = host.engine();
     if (data) require_alignment(data, wanted);
-    Tensor copy = new_host_tensor(tsl, wanted.dtype, wanted.layout.shape);
-    const size_t bytes = wanted.bytes();
-    if (wanted.elements == 0) {
-      // nothing to copy
-    } else if (!data) {
-      std::memset(copy.data(), 0, bytes);
-    } else if (wanted.layout.is_contiguous()) {
-      std::memcpy(copy.data(), data, bytes);
-    } else {
+    Tensor copy;
+    if (data && !wanted.layout.is_contiguous()) {
       const Ref<Storage> borrowed(new Storage(nullptr, const_cast<void*>(data), wanted.reach_bytes(), Device(), true));
-      const Tensor view(wanted.dtype, wanted.layout, borrowed);
-      std::memcpy(copy.data(), dense(tsl, view).data(), bytes);
+      copy = dense(tsl, Tensor(wanted.dtype, wanted.layout, borrowed));
+    } else {
+      copy = new_host_tensor(tsl, wanted.dtype, wanted.layout.shape);
+      if (wanted.elements > 0 && !data) std::memset(copy.data(), 0, wanted.bytes());
+      else if (wanted.elements > 0) std::memcpy(copy.data(), data, wanted.bytes());
     }
     host.put(result, Value(tsl.runtime().to_device(std::move(copy))));
   });
@@ -75,6 +71,7 @@ tsl_status tsl_tensor_get_type(tsl_engine engine, tsl_value tensor, tsl_tensor_t
       type->shape[i] = t.shape()[i].hint();
       type->strides[i] = t.layout().strides[i].hint();
     }
+    type->is_strided = !t.layout().is_contiguous();
   });
 }
 

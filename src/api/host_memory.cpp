@@ -30,6 +30,21 @@ int64_t reach_along(int64_t reach, int64_t extent, int64_t stride, size_t elemen
   return reach;
 }
 
+/// Whether strides might let two elements share memory; sure of none where each axis steps over those within it.
+bool may_overlap(const CheckedType& type) {
+  std::vector<std::pair<int64_t, int64_t>> axes;  // stride, and extent
+  for (int i = 0; i < type.layout.rank(); ++i) {
+    if (type.layout.shape[i].hint() > 1) axes.emplace_back(type.layout.strides[i].hint(), type.layout.shape[i].hint());
+  }
+  std::sort(axes.begin(), axes.end());
+  int64_t last = 0;  // of the elements along the axes before
+  for (const auto& [stride, extent] : axes) {
+    if (stride <= last) return type.elements > 0;
+    last += stride * (extent - 1);
+  }
+  return false;
+}
+
 /// Owns one block of the host program's memory: frees it by calling the host, and itself.
 class ForeignMemory final : public Allocator {
  public:
@@ -92,8 +107,11 @@ CheckedType checked(const tsl_tensor_type* type) {
   const DType dtype = dtype_of(type->dtype);
   if (type->rank < 0 || type->rank > kMaxRank) throw Misuse{fmt::format("'type->rank' is not in 0 to {}", kMaxRank)};
   const auto rank = static_cast<size_t>(type->rank);
-  const bool is_dense = std::all_of(type->strides, type->strides + rank, [](int64_t stride) { return stride == 0; });
-  return checked(dtype, {type->shape, rank}, is_dense ? nullptr : type->strides);
+  const CheckedType out = checked(dtype, {type->shape, rank}, type->is_strided ? type->strides : nullptr);
+  if (type->bytes > 0 && out.reach_bytes() > type->bytes)
+    throw Misuse{
+        fmt::format("the elements of 'type' reach {} bytes, and 'type->bytes' is {}", out.reach_bytes(), type->bytes)};
+  return out;
 }
 
 void require_alignment(const void* data, const CheckedType& type) {
@@ -133,7 +151,8 @@ Tensor wrap_memory(const CheckedType& type, void* data, const DeviceStream& wher
   require_alignment(data, type);
   auto memory = std::make_unique<ForeignMemory>(where, release.function(), release.user());
   where.wait();
-  Ref<Storage> storage(new Storage(memory.get(), data, type.reach_bytes(), where.device, access == TSL_READ_ONLY));
+  const bool is_read_only = access == TSL_READ_ONLY || may_overlap(type);
+  Ref<Storage> storage(new Storage(memory.get(), data, type.reach_bytes(), where.device, is_read_only));
   memory.release();  // to the storage
   release.dismiss();
   return Tensor(type.dtype, type.layout, std::move(storage));

@@ -17,7 +17,7 @@ struct CheckedType {
   size_t reach_bytes() const { return static_cast<size_t>(reach) * size_of(dtype); }
 };
 
-/// Checks a type that the host gives; strides that are all 0 stand for a dense tensor. Throws Misuse.
+/// Checks a type that the host gives, and that its elements are within its bytes, if these are known. Throws Misuse.
 CheckedType checked(const tsl_tensor_type* type);
 /// Checks a shape with its strides, null for a dense tensor. Throws Misuse.
 CheckedType checked(DType dtype, std::span<const int64_t> shape, const int64_t* strides);

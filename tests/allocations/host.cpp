@@ -37,7 +37,7 @@ bool succeeded(tsl_engine engine, tsl_status status) {
 /// Uses an engine up to the first call that fails. Returns whether none has.
 bool use(tsl_engine engine, const char* script) {
   static float memory[4] = {1, 2, 3, 4};
-  const tsl_tensor_type type = {TSL_DTYPE_F32, 2, {2, 2}, {0}};
+  const tsl_tensor_type type = {TSL_DTYPE_F32, 2, {2, 2}, {0}, false, 0};
   const tsl_string keys[] = {tsl_str("a"), tsl_str("b")};
   enum { tensor, text, list, record, same, result, count };
   tsl_value values[count] = {};

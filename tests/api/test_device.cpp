@@ -53,7 +53,7 @@ void allow_gpu(tsl_config& config) { config.capabilities = TSL_ALLOW_GPU | TSL_A
 void count(void* user) { ++*static_cast<int*>(user); }
 
 tsl_value wrap(Fixture& t, const HostGpu& gpu, int* released) {
-  const tsl_tensor_type type = {TSL_DTYPE_F32, 1, {4}, {0}};
+  const tsl_tensor_type type = {TSL_DTYPE_F32, 1, {4}, {0}, false, 0};
   tsl_value x = {0};
   const tsl_status status = tsl_tensor_wrap_device(t.engine, str("cuda:0"), &type, gpu.data(), TSL_READ_ONLY,
                                                    gpu.handle(), count, released, &x);
@@ -140,7 +140,7 @@ TEST_CASE("calls for a device that is not allowed, missing or no GPU fail and re
   TSL_NEEDS_GPU();
   const HostGpu gpu;
   int released = 0;
-  const tsl_tensor_type type = {TSL_DTYPE_F32, 1, {4}, {0}};
+  const tsl_tensor_type type = {TSL_DTYPE_F32, 1, {4}, {0}, false, 0};
   tsl_value x = {0};
   tsl_stream stream = 0;
   Fixture closed;

@@ -67,6 +67,19 @@ TEST_CASE("a tensor of another framework is read in place, and deleted once", "[
   CHECK(foreign.deleted == 1);
 }
 
+TEST_CASE("a broadcast tensor of another framework repeats its element", "[api]") {
+  Fixture t;
+  Versioned foreign({7});
+  foreign.shape[0] = 3;
+  foreign.managed.dl_tensor.strides = foreign.strides;  // all 0
+  tsl_value x = {0};
+  REQUIRE(tsl_tensor_from_dlpack(t.engine, &foreign.managed, TSL_WRITABLE, TSL_NO_STREAM, &x) == TSL_OK);
+  REQUIRE(tsl_set(t.engine, str("x"), x) == TSL_OK);
+  tsl_release(t.engine, x);
+  CHECK(t.text(t.eval("x[0] = 9.0\nx.tolist()")) == "[9.0, 7.0, 7.0]");
+  CHECK(foreign.numbers[0] == 7);
+}
+
 TEST_CASE("a tensor without a version is read likewise, and may have no deleter", "[api]") {
   Fixture t;
   Unversioned foreign({1, 2, 3});
@@ -166,7 +179,7 @@ TEST_CASE("an exported tensor outlives its engine, and ends in any thread", "[ap
   std::vector<float> numbers = {1, 2, 3};
   {
     Fixture t;
-    tsl_tensor_type type = {TSL_DTYPE_F32, 1, {3}, {0}};
+    tsl_tensor_type type = {TSL_DTYPE_F32, 1, {3}, {0}, false, 0};
     tsl_value x = {0};
     const auto release = [](void* user) { ++*static_cast<int*>(user); };
     REQUIRE(tsl_tensor_wrap(t.engine, &type, numbers.data(), TSL_READ_ONLY, release, &released, &x) == TSL_OK);
@@ -182,7 +195,7 @@ TEST_CASE("exports that end while a script runs are released with the engine's n
   Fixture t;
   int released = 0;
   std::vector<float> numbers = {1};
-  tsl_tensor_type type = {TSL_DTYPE_F32, 1, {1}, {0}};
+  tsl_tensor_type type = {TSL_DTYPE_F32, 1, {1}, {0}, false, 0};
   tsl_value x = {0};
   const auto release = [](void* user) { ++*static_cast<int*>(user); };
   REQUIRE(tsl_tensor_wrap(t.engine, &type, numbers.data(), TSL_READ_ONLY, release, &released, &x) == TSL_OK);

@@ -20,6 +20,7 @@ tsl_status scale(tsl_engine engine, void* user, const tsl_value* arguments, size
   for (float& each : x) each *= static_cast<float>(by);
   tsl_tensor_type type = {};
   tsl_tensor_get_type(engine, arguments[0], &type);
+  type.is_strided = false;
   return tsl_tensor_copy(engine, &type, x, result);
 }
 
@@ -120,7 +121,7 @@ tsl_status cube(tsl_engine engine, void*, const tsl_value* arguments, size_t, ts
   const tsl_status status = tsl_tensor_read(engine, arguments[0], x, sizeof x);
   if (status != TSL_OK) return status;
   for (float& each : x) each = each * each * each;
-  const tsl_tensor_type type = {TSL_DTYPE_F32, 1, {3}, {0}};
+  const tsl_tensor_type type = {TSL_DTYPE_F32, 1, {3}, {0}, false, 0};
   return tsl_tensor_copy(engine, &type, x, result);
 }
 tsl_status cube_derivative(tsl_engine engine, void* user, const tsl_value* arguments, size_t count, tsl_value* result) {
@@ -130,7 +131,7 @@ tsl_status cube_derivative(tsl_engine engine, void* user, const tsl_value* argum
   tsl_tensor_read(engine, arguments[0], x, sizeof x);
   tsl_tensor_read(engine, arguments[2], gradient, sizeof gradient);
   for (int i = 0; i < 3; ++i) gradient[i] *= 3 * x[i] * x[i];
-  const tsl_tensor_type type = {TSL_DTYPE_F32, 1, {3}, {0}};
+  const tsl_tensor_type type = {TSL_DTYPE_F32, 1, {3}, {0}, false, 0};
   return tsl_tensor_copy(engine, &type, gradient, result);
 }
 

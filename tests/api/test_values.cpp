@@ -73,6 +73,7 @@ TEST_CASE("wrapped memory is used without a copy, and released once", "[api]") {
     type.shape[1] = 2;
     type.strides[0] = 3;
     type.strides[1] = 1;
+    type.is_strided = true;
     tsl_value x = {0};
     const auto release = [](void* user) { ++*static_cast<int*>(user); };
     REQUIRE(tsl_tensor_wrap(t.engine, &type, numbers, TSL_READ_ONLY, release, &released, &x) == TSL_OK);
@@ -113,6 +114,83 @@ TEST_CASE("memory is released once when wrapping it fails", "[api]") {
   type.dtype = static_cast<tsl_dtype>(99);
   CHECK(tsl_tensor_wrap(t.engine, &type, bytes, TSL_READ_ONLY, release, &released, &x) == TSL_MISUSE);
   CHECK(released == 6);
+}
+
+TEST_CASE("strides of 0 repeat elements, and only a type without strides is dense", "[api]") {
+  Fixture t;
+  float numbers[4] = {1, 2, 3, 4};
+  tsl_tensor_type type = {};
+  type.dtype = TSL_DTYPE_F32;
+  type.rank = 2;
+  type.shape[0] = type.shape[1] = 2;
+  type.is_strided = true;
+  tsl_value x = {0}, copy = {0};
+  REQUIRE(tsl_tensor_wrap(t.engine, &type, numbers, TSL_READ_ONLY, nullptr, nullptr, &x) == TSL_OK);
+  REQUIRE(tsl_tensor_copy(t.engine, &type, numbers, &copy) == TSL_OK);
+  REQUIRE(tsl_set(t.engine, str("x"), x) == TSL_OK);
+  REQUIRE(tsl_set(t.engine, str("copy"), copy) == TSL_OK);
+  CHECK(t.text(t.eval("[x.tolist(), copy.tolist(), (x + 1.0).tolist()]")) ==
+        "[[[1.0, 1.0], [1.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]], [[2.0, 2.0], [2.0, 2.0]]]");
+  tsl_tensor_type found = {};
+  REQUIRE(tsl_tensor_get_type(t.engine, x, &found) == TSL_OK);
+  CHECK(found.is_strided);
+  REQUIRE(tsl_tensor_get_type(t.engine, copy, &found) == TSL_OK);
+  CHECK_FALSE(found.is_strided);
+  type.is_strided = false;
+  REQUIRE(tsl_tensor_copy(t.engine, &type, numbers, &x) == TSL_OK);
+  REQUIRE(tsl_set(t.engine, str("x"), x) == TSL_OK);
+  CHECK(t.text(t.eval("x.tolist()")) == "[[1.0, 2.0], [3.0, 4.0]]");
+}
+
+TEST_CASE("elements that share memory are not written in place", "[api]") {
+  Fixture t;
+  for (const int64_t stride : {0, 1}) {  // rows that are the same, or that overlap
+    float numbers[3] = {1, 2, 3};
+    tsl_tensor_type type = {};
+    type.dtype = TSL_DTYPE_F32;
+    type.rank = 2;
+    type.shape[0] = type.shape[1] = 2;
+    type.strides[0] = stride;
+    type.strides[1] = 1;
+    type.is_strided = true;
+    tsl_value x = {0};
+    REQUIRE(tsl_tensor_wrap(t.engine, &type, numbers, TSL_WRITABLE, nullptr, nullptr, &x) == TSL_OK);
+    REQUIRE(tsl_set(t.engine, str("x"), x) == TSL_OK);
+    tsl_release(t.engine, x);
+    CHECK(t.text(t.eval("x[0, 1] = 9.0\nx.tolist()")) ==
+          (stride == 0 ? "[[1.0, 9.0], [1.0, 2.0]]" : "[[1.0, 9.0], [2.0, 3.0]]"));
+    CHECK(numbers[1] == 2);
+  }
+}
+
+TEST_CASE("shapes and strides that leave the memory are refused where its size is known", "[api]") {
+  Fixture t;
+  float numbers[6] = {};
+  const auto status = [&](int64_t rows, int64_t columns, int64_t stride, uint64_t bytes) {
+    tsl_tensor_type type = {};
+    type.dtype = TSL_DTYPE_F32;
+    type.rank = 2;
+    type.shape[0] = rows;
+    type.shape[1] = columns;
+    type.strides[0] = stride;
+    type.strides[1] = 1;
+    type.is_strided = stride >= 0;
+    type.bytes = bytes;
+    tsl_value x = {0};
+    const tsl_status wrapped = tsl_tensor_wrap(t.engine, &type, numbers, TSL_READ_ONLY, nullptr, nullptr, &x);
+    CHECK(tsl_tensor_copy(t.engine, &type, numbers, &x) == wrapped);
+    return wrapped;
+  };
+  CHECK(status(2, 3, -1, sizeof numbers) == TSL_OK);
+  CHECK(status(3, 3, -1, sizeof numbers) == TSL_MISUSE);
+  CHECK(t.message() == "the elements of 'type' reach 36 bytes, and 'type->bytes' is 24");
+  CHECK(status(2, 3, 3, sizeof numbers) == TSL_OK);
+  CHECK(status(2, 3, 4, sizeof numbers) == TSL_MISUSE);
+  CHECK(status(4, 3, 1, sizeof numbers) == TSL_OK);
+  CHECK(status(1000000, 6, 0, sizeof numbers) == TSL_OK);
+  CHECK(status(1000000, 7, 0, sizeof numbers) == TSL_MISUSE);
+  CHECK(status(0, 100, 9, 1) == TSL_OK);  // no elements
+  CHECK(status(INT64_MAX, 2, 0, sizeof numbers) == TSL_MISUSE);
 }
 
 TEST_CASE("a writable wrap is written in place when only one value refers to it", "[api]") {
@@ -159,6 +237,7 @@ TEST_CASE("tensors are copied in and out with any strides", "[api]") {
   type.shape[1] = 3;
   type.strides[0] = 1;  // column order
   type.strides[1] = 2;
+  type.is_strided = true;
   tsl_value x = {0};
   REQUIRE(tsl_tensor_copy(t.engine, &type, numbers, &x) == TSL_OK);
   double out[6] = {};
