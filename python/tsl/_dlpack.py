@@ -1,5 +1,7 @@
 """Capsules of DLPack, by which frameworks hand tensors to each other without a copy."""
+import collections
 import ctypes
+import sys
 from ctypes import byref, c_char_p, c_int, c_int32, c_void_p, py_object, pythonapi
 
 from . import _library as lib
@@ -11,7 +13,6 @@ _VERSIONED, _UNVERSIONED = b"dltensor_versioned", b"dltensor"
 _DELETER_OFFSETS = {_VERSIONED: 16, _UNVERSIONED: 56}
 _DEVICE_OFFSET = 8  # in the unversioned struct
 
-_Destructor = ctypes.CFUNCTYPE(None, c_void_p)
 _Deleter = ctypes.CFUNCTYPE(None, c_void_p)
 
 
@@ -21,8 +22,8 @@ def _prototype(name, result, *arguments):
     return function
 
 
-_new = _prototype("PyCapsule_New", py_object, c_void_p, c_char_p, _Destructor)
-# As addresses, since the destructor is called with an object that must not be referred to any more.
+_new = _prototype("PyCapsule_New", py_object, c_void_p, c_char_p, c_void_p)
+# Of the address of a capsule.
 _is_valid = _prototype("PyCapsule_IsValid", c_int, c_void_p, c_char_p)
 _pointer = _prototype("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
 _set_name = _prototype("PyCapsule_SetName", c_int, c_void_p, c_char_p)
@@ -35,11 +36,24 @@ def _delete(struct, name):
         _Deleter(deleter)(struct)
 
 
-@_Destructor
-def _destroy(capsule):
-    for name in _DELETER_OFFSETS:
-        if _is_valid(capsule, name):  # nobody has taken the tensor over
-            _delete(_pointer(capsule, name), name)
+# Capsules that may not have been taken over, with the tensor's struct. They have no destructor, which would be Python code that
+# runs while an error of the consumer is set.
+_given = collections.deque()
+
+
+def release_untaken():
+    """Deletes the tensors of capsules that their consumers have dropped."""
+    for _ in range(len(_given)):
+        try:
+            capsule, struct, name = _given.popleft()
+        except IndexError:  # another thread was faster
+            return
+        if not _is_valid(id(capsule), name):
+            continue  # it has been renamed: the consumer calls the deleter
+        if sys.getrefcount(capsule) > 2:  # the variable, and the argument
+            _given.append((capsule, struct, name))
+        else:
+            _delete(struct, name)
 
 
 def _export(engine, handle, name, access, stream):
@@ -56,7 +70,11 @@ def to_capsule(engine, handle, stream, max_version, copy):
         stream = lib.NO_STREAM
     elif stream is None:
         stream = _LEGACY_STREAM
-    return _new(_export(engine, handle, name, lib.WRITABLE if copy else lib.READ_ONLY, stream), name, _destroy)
+    release_untaken()
+    struct = _export(engine, handle, name, lib.WRITABLE if copy else lib.READ_ONLY, stream)
+    capsule = _new(struct, name, None)
+    _given.append((capsule, struct, name))
+    return capsule
 
 
 def device_of(engine, handle):

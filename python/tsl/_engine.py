@@ -7,7 +7,7 @@ import sys
 from ctypes import addressof, byref, c_bool, c_char, c_double, c_int, c_int64, c_size_t, c_ssize_t, c_void_p, sizeof
 
 from . import _dlpack, _library as lib
-from ._memory import Buffer, held, hold, release_held
+from ._memory import Buffer, NoBuffer, held, hold, no_dtype, release_held
 from ._values import Function, Tensor, Value
 
 _calls = lib.calls
@@ -38,20 +38,24 @@ class Engine:
         self._types = {}  # by class: what has the address that stands for it
         self._cause = None  # the exception of a native function
         self._check(_calls.config_init_sized(byref(config), sizeof(config)))
+        if isinstance(capabilities, str):
+            raise TypeError('capabilities must be a tuple of names, such as ("compile",)')
         for name in capabilities:
             if name not in lib.CAPABILITIES:
                 raise ValueError(f"no such capability: {name!r} (there are: {', '.join(lib.CAPABILITIES)})")
             config.capabilities |= lib.CAPABILITIES[name]
         if "gpu" in capabilities and sys.prefix != sys.base_prefix:
             os.environ.setdefault("VIRTUAL_ENV", sys.prefix)  # where TSL looks for NVIDIA's packages
-        (config.device, self._device), (config.logs, _held) = lib.string(device), lib.string(logs)
-        config.threads, config.seed = threads, seed
-        config.memory_limit, config.source_limit = memory_limit, source_limit
-        config.host_memory_limit, config.element_limit = host_memory_limit, element_limit
-        config.step_limit, config.time_limit, config.depth_limit = step_limit, time_limit, depth_limit
-        self._output = config.output = _writer(output or (lambda text: sys.stdout.write(text)))
-        self._diagnostics = config.diagnostics = _writer(diagnostics or (lambda text: sys.stderr.write(text)))
+        (config.device, self._device), (config.logs, _held) = lib.string(device, "device"), lib.string(logs, "logs")
+        config.threads, config.depth_limit = lib.whole(threads, "threads", bits=32), lib.whole(depth_limit, "depth_limit", bits=32)
+        for name, number in (("seed", seed), ("memory_limit", memory_limit), ("source_limit", source_limit),
+                             ("step_limit", step_limit), ("host_memory_limit", host_memory_limit), ("element_limit", element_limit)):
+            setattr(config, name, lib.whole(number, name))
+        config.time_limit = time_limit
+        self._output = config.output = self._writer(output or (lambda text: sys.stdout.write(text)), "output")
+        self._diagnostics = config.diagnostics = self._writer(diagnostics or (lambda text: sys.stderr.write(text)), "diagnostics")
         if load_module:
+            _require_callable(load_module, "load_module")
             self._load_module = config.load_module = self._loader(load_module)
         self._check(_calls.engine_create(byref(config), byref(self._handle)))
 
@@ -72,7 +76,7 @@ class Engine:
 
     def run(self, source, name="<python>"):
         """Runs source text, in which what earlier runs declared is visible. Returns the last expression's value."""
-        (name, _held), (source, _held_too) = lib.string(name), lib.string(source)
+        (name, _held), (source, _held_too) = lib.string(name, "name"), lib.string(source, "source")
         return self._returned(_calls.run, name, source)
 
     def run_file(self, path):
@@ -82,12 +86,12 @@ class Engine:
 
     def get(self, name):
         """Reads a variable or a function."""
-        name, _held = lib.string(name)
+        name, _held = lib.string(name, "name")
         return self._returned(_calls.get, name)
 
     def set(self, name, value):
         """Assigns a variable, which is declared if there is none of this name."""
-        name, _held = lib.string(name)
+        name, _held = lib.string(name, "name")
         handle = self._to_handle(value)
         try:
             self._check(_calls.set(self._handle, name, handle))
@@ -96,18 +100,17 @@ class Engine:
 
     def call(self, function, *arguments, **named):
         """Calls a function, which is given by its name or as a Function. Arrays among the arguments are copied."""
-        if isinstance(function, str):
-            function = self.get(function)
+        function = self._function(function)  # which keeps the handle
         return self._call(function._handle, arguments, named)
 
     def tensor(self, source):
         """Makes a tensor of a copy of an array: anything with the buffer protocol or __dlpack__()."""
-        return Tensor(self, self._array_handle(source, wrap=False))
+        return self._tensor(source, wrap=False)
 
     def wrap(self, source):
         """Makes a tensor of an array's memory, without a copy. The array must not be changed while anything of the engine
         refers to it. Strides that TSL does not have (negative ones) are copied, though."""
-        return Tensor(self, self._array_handle(source, wrap=True))
+        return self._tensor(source, wrap=True)
 
     def define(self, signature, function=None, doc="", *, pure=False, derivative=None):
         """Defines a function of scripts: engine.define("double(x: float)", lambda x: 2 * x), or as a decorator.
@@ -118,11 +121,13 @@ class Engine:
         """
         if function is None:
             return lambda decorated: self.define(signature, decorated, doc, pure=pure, derivative=derivative)
+        _require_callable(function, "function")
         info = lib.FunctionInfo()
         self._check(_calls.function_init_sized(byref(info), sizeof(info)))
-        (info.signature, _held), (info.doc, _held_too) = lib.string(signature), lib.string(doc)
+        (info.signature, _held), (info.doc, _held_too) = lib.string(signature, "signature"), lib.string(doc, "doc")
         info.call, info.is_pure = self._native(function), pure
         if derivative:
+            _require_callable(derivative, "derivative")
             info.derivative = self._native(derivative)
         self._check(_calls.define_function(self._handle, byref(info)))
         self._functions.append(info)  # which refers to both
@@ -131,7 +136,9 @@ class Engine:
     def type(self, cls, name=None):
         """Makes objects of a class values of scripts, which pass them on and give them back. Signatures and annotations name
         the class, and type(x) is that name. Also a decorator."""
-        address, (name, _held) = c_char(), lib.string(name or cls.__name__)
+        if not isinstance(cls, type):
+            raise TypeError(f"a class is needed, not {type(cls).__name__}")
+        address, (name, _held) = c_char(), lib.string(name or cls.__name__, "name")
         self._check(_calls.define_type(self._handle, addressof(address), name))
         self._types[cls] = address
         return cls
@@ -143,12 +150,13 @@ class Engine:
     def set_stream(self, stream, device="cuda"):
         """Runs all later work for a GPU on a stream (its number, as `torch.cuda.Stream.cuda_stream` is); None: on the engine's
         own again."""
-        device, _held = lib.string(device)
-        self._check(_calls.engine_set_stream(self._handle, device, lib.NO_STREAM if stream is None else stream))
+        device, _held = lib.string(device, "device")
+        stream = lib.NO_STREAM if stream is None else lib.whole(stream, "stream", bits=63)
+        self._check(_calls.engine_set_stream(self._handle, device, stream))
 
     def get_stream(self, device="cuda"):
         """Returns the number of the stream on which the work for a GPU runs."""
-        stream, (device, _held) = c_ssize_t(), lib.string(device)
+        stream, (device, _held) = c_ssize_t(), lib.string(device, "device")
         self._check(_calls.engine_get_stream(self._handle, device, byref(stream)))
         return stream.value
 
@@ -157,9 +165,8 @@ class Engine:
     def explain(self, function=None):
         """Explains in words what was compiled, and why as it was, for a function, or for all. The first call begins to
         record, so that it explains only what is compiled later."""
-        if isinstance(function, str):
-            function = self.get(function)
-        return self._text(_calls.explain, lib.ValueHandle(0) if function is None else function._handle)
+        function = None if function is None else self._function(function)
+        return self._text(_calls.explain, function._handle if function else lib.ValueHandle(0))
 
     def explain_json(self):
         """Returns all of it as a dict likewise."""
@@ -190,6 +197,7 @@ class Engine:
     def _returned(self, call, *arguments):
         while self._released:
             _calls.release(self._handle, self._released.popleft())
+        _dlpack.release_untaken()
         self._cause = None
         result = lib.ValueHandle()
         self._check(call(self._handle, *arguments, byref(result)))
@@ -218,7 +226,7 @@ class Engine:
         return str(text)
 
     def _field(self, handle, name):
-        name, _held = lib.string(name)
+        name, _held = lib.string(name, "name")
         return self._returned(_calls.get_field, handle, name)
 
     def _native(self, function):
@@ -249,6 +257,11 @@ class Engine:
                 return False
         return lib.LoadModule(load)
 
+    def _writer(self, write, what):
+        _require_callable(write, what)
+
+        return lib.Write(lambda _user, text: write(str(text)))
+
     # Values.
 
     def _made(self, call, *arguments):
@@ -269,19 +282,25 @@ class Engine:
             return self._made(_calls.new_nil)
         if type(value) in self._types:
             return self._made(_calls.new_foreign, addressof(self._types[type(value)]), hold(value), release_held)
-        for kind, call in ((bool, _calls.new_bool), (int, _calls.new_int), (float, _calls.new_float)):
-            if isinstance(value, kind):
-                return self._made(call, value)
+        if isinstance(value, bool):
+            return self._made(_calls.new_bool, value)
+        if isinstance(value, int):
+            return self._made(_calls.new_int, lib.integer(value))
+        if isinstance(value, float):
+            return self._made(_calls.new_float, value)
         if isinstance(value, str):
             text, _held = lib.string(value)
             return self._made(_calls.new_string, text)
         if isinstance(value, (list, tuple)):
             return self._made_of_items(_calls.new_list if isinstance(value, list) else _calls.new_tuple, value)
         if isinstance(value, dict):
-            keys = [lib.string(key) for key in value]
+            keys = [lib.string(key, "the key of a record") for key in value]
             return self._made_of_items(lambda engine, items, *rest: _calls.new_record(
                 engine, (lib.String * len(keys))(*(key for key, _ in keys)), items, *rest), value.values())
-        return self._array_handle(value, wrap=False)
+        try:
+            return self._array_handle(value, wrap=False)
+        except NoBuffer:
+            raise _no_value(value) from None
 
     def _made_of_items(self, call, items):
         handles = []
@@ -293,10 +312,29 @@ class Engine:
             for handle in handles:
                 self._release(handle)
 
+    def _function(self, function):
+        """Returns a function, which is given by its name or as a value."""
+        if isinstance(function, str):
+            function = self.get(function)
+        if not isinstance(function, Value):
+            raise TypeError(f"a function of TSL is needed, or its name, not {type(function).__name__}")
+        if function._engine is not self:
+            raise ValueError("the function is another engine's")
+        return function
+
+    def _tensor(self, source, wrap):
+        try:
+            return Tensor(self, self._array_handle(source, wrap))
+        except NoBuffer:
+            raise TypeError(f"an array is needed, with the buffer protocol or __dlpack__(), not {type(source).__name__}") from None
+
     def _array_handle(self, source, wrap):
         try:
-            buffer = Buffer(source)
-        except (TypeError, BufferError, ValueError):
+            if getattr(getattr(source, "dtype", None), "name", None) == "bfloat16" and hasattr(source, "view"):
+                buffer = Buffer(source.view("u2"), lib.DTYPE_NAMES.index("bf16"))  # of ml_dtypes
+            else:
+                buffer = Buffer(source)
+        except NoBuffer:
             if not hasattr(source, "__dlpack__"):
                 raise
             return self._exchanged(source, wrap)
@@ -310,7 +348,14 @@ class Engine:
             buffer.release()
 
     def _exchanged(self, source, wrap):
-        handle = _dlpack.from_object(self, source)
+        try:
+            handle = _dlpack.from_object(self, source)
+        except BufferError as refusal:
+            raise TypeError(f"TSL cannot take this {type(source).__name__}: {refusal}") from None
+        except lib.Error as error:
+            if error.kind != "type":
+                raise
+            raise no_dtype(source, f"this {type(source).__name__}'s: {error.message}") from None
         if wrap:
             return handle
         try:
@@ -360,5 +405,16 @@ class Engine:
         return str(key)
 
 
-def _writer(write):
-    return lib.Write(lambda _user, text: write(str(text)))
+def _no_value(source):
+    """Returns the error for an object that is no value of TSL."""
+    if isinstance(source, (set, frozenset)):
+        return TypeError("TSL has no sets: pass a list, such as sorted(x)")
+    if callable(source):
+        return TypeError('a function of Python is no value of TSL: engine.define("f(x)", function) lets scripts call it')
+    return TypeError(f"TSL has no value for this {type(source).__name__}: it takes None, bool, int, float, str, list, tuple, dict, arrays, and objects "
+                     "of classes that engine.type() defined")
+
+
+def _require_callable(function, what):
+    if not callable(function):
+        raise TypeError(f"{what} must be callable, and {type(function).__name__} is not")

@@ -2,6 +2,7 @@
 import collections
 import ctypes
 import json
+import operator
 import os
 from ctypes import (CFUNCTYPE, POINTER, Structure, byref, c_bool, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
                     c_ssize_t, c_uint32, c_uint64, c_void_p)
@@ -35,7 +36,7 @@ class String(Structure):
         return ctypes.string_at(self.data, self.length).decode() if self.length else ""
 
 
-def string(text):
+def string(text, what="the text"):
     """Makes a String, and the bytes that must outlive it."""
     data = text.encode()
     return String(ctypes.cast(c_char_p(data), c_void_p), len(data)), data
@@ -43,6 +44,24 @@ def string(text):
 
 Write = CFUNCTYPE(None, c_void_p, String)
 Release = CFUNCTYPE(None, c_void_p)
+def whole(number, what, low=0, bits=64):
+    """Returns an int that a field of C holds, to which ctypes would cut it."""
+    try:
+        number = operator.index(number)
+    except TypeError:
+        raise TypeError(f"{what} must be an int, not {type(number).__name__}") from None
+    if not low <= number < 1 << bits:
+        raise OverflowError(f"{what} is at least {low} and less than 2**{bits}")
+    return number
+
+
+def integer(number):
+    """Returns an int that TSL holds."""
+    if not -(1 << 63) <= number < 1 << 63:
+        raise OverflowError(f"an int of TSL has 64 bits, and this one needs {number.bit_length() + 1}")
+    return number
+
+
 LoadModule = CFUNCTYPE(c_bool, c_void_p, String, String, Write, c_void_p)
 Allocate = CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)
 Deallocate = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)

@@ -25,25 +25,42 @@ _release_buffer = pythonapi.PyBuffer_Release
 _release_buffer.argtypes = [POINTER(_PyBuffer)]
 
 
-class Buffer:
-    """The memory of an object that supports the buffer protocol, held until release()."""
+class NoBuffer(Exception):
+    """An object has no memory that the buffer protocol describes."""
 
-    def __init__(self, source):
+
+def no_dtype(source, name):
+    """Returns the error for an array whose elements TSL does not have."""
+    name, known = getattr(source, "dtype", name), ", ".join(lib.DTYPE_NAMES)
+    return TypeError(f"TSL has no dtype like {name} (it has {known}): convert the array first")
+
+
+class Buffer:
+    """The memory of an object that supports the buffer protocol, held until release(). Raises NoBuffer if it does not.
+
+    dtype: of TSL, for elements of the same size that the protocol cannot name.
+    """
+
+    def __init__(self, source, dtype=None):
         self._buffer = _PyBuffer()
-        _get_buffer(source, byref(self._buffer), _WITH_STRIDES_AND_FORMAT)
         try:
-            self.type, self.is_wrappable = self._read_type()
+            _get_buffer(source, byref(self._buffer), _WITH_STRIDES_AND_FORMAT)
+        except (TypeError, BufferError, ValueError):
+            raise NoBuffer from None
+        try:
+            self.type, self.is_wrappable = self._read_type(source, dtype)
         except BaseException:
             self.release()
             raise
         self.address = self._buffer.buf
 
-    def _read_type(self):
+    def _read_type(self, source, dtype):
         buffer = self._buffer
         text = (buffer.format or b"B").decode()
-        dtype = _DTYPES.get((_KINDS.get(text.lstrip("@=<")), buffer.itemsize))
         if dtype is None:
-            raise TypeError(f"no dtype of TSL is like the buffer's format {text!r}")
+            dtype = _DTYPES.get((_KINDS.get(text.lstrip("@=<")), buffer.itemsize))
+        if dtype is None:
+            raise no_dtype(source, f"the buffer's format {text!r}")
         if buffer.ndim > lib.MAX_RANK:
             raise ValueError(f"a tensor has at most {lib.MAX_RANK} dimensions, not {buffer.ndim}")
         result = lib.TensorType(dtype=dtype, rank=buffer.ndim, is_strided=True)

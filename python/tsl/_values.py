@@ -16,6 +16,7 @@ class Value:
 
     def __del__(self):
         self._engine._release(self._handle)
+        _dlpack.release_untaken()
 
     def __repr__(self):
         return self._engine._text(lib.calls.to_text, self._handle)
@@ -27,7 +28,8 @@ class Value:
         try:
             return self._engine._field(self._handle, name)
         except lib.Error as error:
-            raise AttributeError(error.message) from None
+            text = error.message if error.kind == "name" else f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(text) from None
 
 
 class Function(Value):
@@ -87,7 +89,24 @@ class Tensor(Value):
     def __array_interface__(self):
         text = _TYPE_STRINGS[self._type.dtype]
         if text is None:
-            raise AttributeError("NumPy has no bf16")
+            raise AttributeError("NumPy has no bf16")  # and calls __array__()
+        return self._interface(text)
+
+    def __array__(self, dtype=None, copy=None):
+        import numpy
+        if self.dtype == "bf16":
+            try:
+                from ml_dtypes import bfloat16
+            except ImportError:
+                raise TypeError("NumPy has no bf16: install ml_dtypes, or convert in TSL with f32(x)") from None
+            array = numpy.asarray(_Interface(self, "<u2")).view(bfloat16)
+        else:
+            array = numpy.asarray(_Interface(self, _TYPE_STRINGS[self._type.dtype]))
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def _interface(self, text):
         address, size = self._address(), lib.ITEM_SIZES[self._type.dtype]
         self._engine._check(lib.calls.tensor_get_type(self._engine._handle, self._handle, byref(self._type)))
         strides = tuple(stride * size for stride in self._type.strides[: self._type.rank])
@@ -147,10 +166,34 @@ class Tensor(Value):
             raise ValueError(f"a tensor with one element is needed, and this one has {len(values)}")
         return values[0]
 
+    # A tensor of one element is a number, as in NumPy.
+
+    def __bool__(self):
+        return bool(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __float__(self):
+        return float(self.item())
+
+    def __index__(self):
+        number = self.item()
+        if self._type.rank or isinstance(number, float):
+            raise TypeError("only an int tensor of rank 0 is an index")
+        return int(number)
+
     def numpy(self):
-        """Returns a NumPy array that shares the tensor's memory."""
+        """Returns a NumPy array that shares the tensor's memory; of bf16, an array of ml_dtypes."""
         import numpy
         return numpy.asarray(self)
+
+
+class _Interface:
+    """What NumPy reads of a tensor's memory, as elements of a type; an array of it keeps the tensor alive."""
+
+    def __init__(self, tensor, text):
+        self.tensor, self.__array_interface__ = tensor, tensor._interface(text)
 
 
 def _nested(elements, shape):

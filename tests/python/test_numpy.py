@@ -1,8 +1,21 @@
-"""The Python package with NumPy: arrays of every dtype and layout, both ways. tools/check --long packages."""
+"""The Python package with NumPy: arrays of every dtype and layout, both ways."""
+import contextlib
+import io
+import sys
 import unittest
 
-import numpy
 import tsl
+
+try:
+    import numpy
+except ImportError:
+    print("skipped: NumPy is not installed for this python3")
+    sys.exit(77)
+try:
+    import ml_dtypes
+except ImportError:
+    ml_dtypes = None
+    print("skipped: arrays of bf16: ml_dtypes is not installed")
 
 
 class Arrays(unittest.TestCase):
@@ -18,6 +31,63 @@ class Arrays(unittest.TestCase):
                 self.assertEqual((result.dtype, result.shape), (source.dtype, source.shape))
                 numpy.testing.assert_array_equal(result, source)
                 numpy.testing.assert_array_equal(numpy.asarray(self.engine.wrap(source)), source)
+
+    def test_broadcast_arrays_are_arguments_wrapped_and_returned(self):
+        self.engine.define("returned()", lambda: source)
+        for element in (0.25, numpy.float32(3), True, numpy.int16(-7)):
+            for shape in ((), (4,), (2, 3), (1, 5), (3, 0)):
+                source = numpy.broadcast_to(element, shape)
+                for result in (self.engine.call("same", source), self.engine.wrap(source), self.engine.run("returned()")):
+                    numpy.testing.assert_array_equal(numpy.asarray(result), source)
+        rows = numpy.broadcast_to(numpy.arange(3.0), (4, 3))
+        windows = numpy.lib.stride_tricks.sliding_window_view(numpy.arange(6), 3)
+        for source in (rows, rows.T, windows, windows[::2]):
+            numpy.testing.assert_array_equal(numpy.asarray(self.engine.call("same", source)), source)
+            numpy.testing.assert_array_equal(numpy.asarray(self.engine.wrap(source)), source)
+        large = self.engine.wrap(numpy.broadcast_to(1.0, (200_000_000,)))
+        self.assertEqual(self.engine.call("sum", large).item(), 2e8)
+
+    def test_arrays_that_tsl_does_not_have_are_type_errors(self):
+        for source in (numpy.arange(3, dtype="u2"), numpy.arange(3, dtype="u8"), numpy.arange(3, dtype=">f4"), numpy.zeros(2, "c8"),
+                       numpy.array(["a"]), numpy.array([object()]), numpy.zeros(2, "M8[s]"), numpy.zeros(2, "i4,f4")):
+            for call in (self.engine.tensor, self.engine.wrap, lambda x: self.engine.call("same", x)):
+                with self.assertRaises(TypeError) as caught:
+                    call(source)
+                self.assertNotIn("attribute", str(caught.exception))
+
+    @unittest.skipUnless(ml_dtypes, "ml_dtypes is not installed")
+    def test_bf16_is_an_array_of_ml_dtypes_both_ways(self):
+        tensor = self.engine.run("bf16([[1.0, 2.5, -3.0], [0.0, 4.0, 5.0]])")
+        for tensor in (tensor, self.engine.run("bf16([[1.0, 2.5, -3.0], [0.0, 4.0, 5.0]]).transpose(0, 1)")):
+            array = numpy.asarray(tensor)
+            self.assertEqual((array.dtype, array.shape, array.tolist()), (ml_dtypes.bfloat16, tensor.shape, tensor.tolist()))
+            self.assertFalse(array.flags.writeable)
+            self.assertEqual(numpy.asarray(tensor, "f4").tolist(), tensor.tolist())
+            for again in (self.engine.call("same", array), self.engine.wrap(array)):
+                self.assertEqual((again.dtype, again.tolist()), ("bf16", tensor.tolist()))
+
+    def test_bf16_without_ml_dtypes_is_an_error_that_helps(self):
+        found = sys.modules.get("ml_dtypes")
+        sys.modules["ml_dtypes"] = None  # as if it were not installed
+        try:
+            with self.assertRaises(TypeError) as caught:
+                numpy.asarray(self.engine.run("bf16([1.0])"))
+            self.assertIn("f32(x)", str(caught.exception))
+        finally:
+            del sys.modules["ml_dtypes"]
+            if found:
+                sys.modules["ml_dtypes"] = found
+
+    def test_an_error_of_a_dlpack_consumer_is_the_only_one(self):
+        ignored = []
+        hook, sys.unraisablehook = sys.unraisablehook, ignored.append
+        try:
+            with self.assertRaises(Exception) as caught, contextlib.redirect_stderr(io.StringIO()):
+                numpy.from_dlpack(self.engine.run("bf16([1.0])"))
+        finally:
+            sys.unraisablehook = hook
+        self.assertEqual(ignored, [])
+        self.assertIn("dtype", str(caught.exception))
 
     def test_results_share_memory_both_ways(self):
         source = numpy.ones((3, 4), "f4")

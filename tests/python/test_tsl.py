@@ -39,6 +39,40 @@ class Values(unittest.TestCase):
         with self.assertRaises(ValueError):
             self.engine.call("same", tsl.Engine().run("ones([2])"))
 
+    def test_ints_of_more_than_64_bits_are_refused(self):
+        self.engine.run("fn same(x) = x")
+        self.engine.define("huge()", lambda: 2**70)
+        for value in (2**63, -(2**63) - 1, 2**64 + 5, 10**5000, [{"a": 2**64}]):
+            for call in (lambda: self.engine.call("same", value), lambda: self.engine.set("x", value)):
+                with self.assertRaises(OverflowError):
+                    call()
+        with self.assertRaises(tsl.Error) as caught:
+            self.engine.run("huge()")
+        self.assertIsInstance(caught.exception.__cause__, OverflowError)
+        for option in ("seed", "memory_limit", "step_limit", "threads", "depth_limit"):
+            for number in (-1, 2**64):
+                with self.assertRaises(OverflowError):
+                    tsl.Engine(**{option: number})
+
+    def test_what_is_no_value_is_refused_in_words_of_python(self):
+        self.engine.run("fn same(x) = x")
+        for value, word in (({1: 2}, "key"), ({1}, "set"), (lambda x: x, "define"), (object(), "object"), (1j, "complex"),
+                            (array.array("H", [1]), "dtype"), ([{"a": {1}}], "set")):
+            with self.assertRaises(TypeError) as caught:
+                self.engine.call("same", value)
+            self.assertIn(word, str(caught.exception))
+            self.assertNotIn("attribute", str(caught.exception))
+        for call in (lambda: self.engine.run(1), lambda: self.engine.run(b"1"), lambda: self.engine.get(1), lambda: self.engine.call(1),
+                     lambda: self.engine.define("f(x)", 1), lambda: self.engine.define(1, print), lambda: self.engine.type(1),
+                     lambda: self.engine.wrap([1]), lambda: self.engine.explain(1), lambda: tsl.Engine("compile"),
+                     lambda: tsl.Engine(output=1), lambda: tsl.Engine(threads="1"), lambda: tsl.Engine(load_module="x")):
+            with self.assertRaises(TypeError) as caught:
+                call()
+            self.assertNotIn("attribute", str(caught.exception))
+        with self.assertRaises(AttributeError) as caught:
+            self.engine.run("ones([2])").missing
+        self.assertEqual(str(caught.exception), "'Tensor' object has no attribute 'missing'")
+
     def test_output_and_files_are_the_programs_to_give(self):
         printed = []
         engine = tsl.Engine(output=printed.append)
@@ -232,6 +266,38 @@ class Tensors(unittest.TestCase):
         self.assertEqual(engine.tensor(rows).tolist(), [5, 3, 1])
         self.assertEqual(engine.wrap(rows).tolist(), [5, 3, 1])
         self.assertEqual(engine.wrap(memoryview(array.array("i", range(6)))[::2]).tolist(), [0, 2, 4])
+
+    def test_a_tensor_of_one_element_is_a_number(self):
+        whole, real, rows = self.engine.run("tensor(2)"), self.engine.run("sum(ones([4]))"), self.engine.run("ones([2, 2])")
+        self.assertEqual((int(whole), float(whole), "abc"[whole], float(real), bool(real)), (2, 2.0, "c", 4.0, True))
+        self.assertFalse(self.engine.run("tensor(0)"))
+        for call in (lambda: "abc"[real], lambda: "abc"[self.engine.run("tensor([1])")]):
+            with self.assertRaises(TypeError):
+                call()
+        for call in (bool, int, float):
+            with self.assertRaises(ValueError):
+                call(rows)
+
+    def test_repeated_elements_are_those_of_the_memory(self):
+        numbers = array.array("d", [0.25])
+        repeated = memoryview(numbers).cast("B").cast("d", (1,))
+        self.assertEqual(self.engine.tensor(repeated).tolist(), [0.25])
+        producer = tsl.Engine()
+        wide = producer.run("expand(tensor([0.25]), [3, 4])")
+        for tensor in (self.engine.wrap(wide), self.engine.tensor(wide)):
+            self.assertEqual(tensor.tolist(), [[0.25] * 4] * 3)
+
+    def test_capsules_that_nobody_takes_are_released(self):
+        before = self.engine.memory()["live"]
+        tensor = self.engine.run("ones([1000])")
+        capsule = tensor.__dlpack__()
+        del tensor
+        self.engine.run("0")
+        self.assertGreater(self.engine.memory()["live"], before)
+        del capsule
+        self.engine.run("0")
+        self.engine.run("0")
+        self.assertEqual(self.engine.memory()["live"], before)
 
     def test_engines_exchange_tensors_by_dlpack(self):
         class Other:  # of which only DLPack is known
