@@ -196,6 +196,8 @@ TSL_API tsl_status tsl_engine_destroy(tsl_engine engine);
  * catch. May be called from any thread and from a signal handler, but not while tsl_engine_destroy() runs. An op that
  * is running ends early, and its result is discarded; a GPU finishes the kernels that it has been given. */
 TSL_API tsl_status tsl_interrupt(tsl_engine engine);
+/* Takes back an interrupt that has ended nothing yet, so that it does not end the next run. Used as tsl_interrupt(). */
+TSL_API tsl_status tsl_cancel_interrupt(tsl_engine engine);
 
 /* ---- Running ---- */
 

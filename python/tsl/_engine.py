@@ -8,6 +8,7 @@ from ctypes import addressof, byref, c_bool, c_char, c_double, c_int, c_int64, c
 
 from . import _dlpack, _library as lib
 from ._memory import Buffer, NoBuffer, held, hold, no_dtype, release_held
+from ._signals import watched
 from ._values import Function, Tensor, Value
 
 _calls = lib.calls
@@ -37,6 +38,8 @@ class Engine:
         self._functions = []
         self._types = {}  # by class: what has the address that stands for it
         self._cause = None  # the exception of a native function
+        self._ending = None  # what ends a run and is no error of the script, such as KeyboardInterrupt
+        self._is_interrupted = False  # by a signal, or for `_ending`
         self._check(_calls.config_init_sized(byref(config), sizeof(config)))
         if isinstance(capabilities, str):
             raise TypeError('capabilities must be a tuple of names, such as ("compile",)')
@@ -200,8 +203,26 @@ class Engine:
         _dlpack.release_untaken()
         self._cause = None
         result = lib.ValueHandle()
-        self._check(call(self._handle, *arguments, byref(result)))
+        try:
+            status = watched(self, call, self._handle, *arguments, byref(result))
+            ending, self._ending = self._ending, None
+            if ending is not None:
+                raise ending
+        except BaseException:
+            self._release(result)
+            raise
+        self._check(status)
         return self._to_python(result)
+
+    def _interrupt(self):
+        """Interrupts the run, from any thread, and remembers it."""
+        self._is_interrupted = True
+        _calls.interrupt(self._handle)
+
+    def _end_with(self, exception):
+        """Ends the run, which is then to raise this."""
+        self._ending = self._ending or exception
+        self._interrupt()
 
     def _release(self, handle):
         """Releases a handle: now, or before the next call if another thread uses the engine."""
@@ -239,6 +260,8 @@ class Engine:
                 return lib.OK
             except BaseException as exception:  # it becomes the cause of the script's error
                 self._cause = exception
+                if not isinstance(exception, Exception):
+                    self._end_with(exception)
                 message, _held = lib.string(f"{type(exception).__name__}: {exception}")
                 return _calls.fail(self._handle, lib.USER_ERROR, message)
         return lib.Native(call)
@@ -254,13 +277,20 @@ class Engine:
                 return True
             except BaseException as exception:  # it becomes the cause of the error that no module was found
                 self._cause = exception
+                if not isinstance(exception, Exception):
+                    self._end_with(exception)
                 return False
         return lib.LoadModule(load)
 
     def _writer(self, write, what):
         _require_callable(write, what)
 
-        return lib.Write(lambda _user, text: write(str(text)))
+        def written(_user, text):
+            try:
+                write(str(text))
+            except BaseException as exception:  # a script has no place for it
+                self._end_with(exception)
+        return lib.Write(written)
 
     # Values.
 

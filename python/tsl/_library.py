@@ -38,12 +38,12 @@ class String(Structure):
 
 def string(text, what="the text"):
     """Makes a String, and the bytes that must outlive it."""
+    if not isinstance(text, str):
+        raise TypeError(f"{what} must be a str, not {type(text).__name__}")
     data = text.encode()
     return String(ctypes.cast(c_char_p(data), c_void_p), len(data)), data
 
 
-Write = CFUNCTYPE(None, c_void_p, String)
-Release = CFUNCTYPE(None, c_void_p)
 def whole(number, what, low=0, bits=64):
     """Returns an int that a field of C holds, to which ctypes would cut it."""
     try:
@@ -62,6 +62,8 @@ def integer(number):
     return number
 
 
+Write = CFUNCTYPE(None, c_void_p, String)
+Release = CFUNCTYPE(None, c_void_p)
 LoadModule = CFUNCTYPE(c_bool, c_void_p, String, String, Write, c_void_p)
 Allocate = CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)
 Deallocate = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
@@ -105,6 +107,7 @@ FUNCTIONS = {
     "engine_create": [POINTER(Config), POINTER(EngineHandle)],
     "engine_destroy": [_ENGINE],
     "interrupt": [_ENGINE],
+    "cancel_interrupt": [_ENGINE],
     "run": [_ENGINE, String, String, _RESULT],
     "run_file": [_ENGINE, String, _RESULT],
     "get": [_ENGINE, String, _RESULT],

@@ -343,3 +343,10 @@ tsl_status tsl_interrupt(tsl_engine engine) {
   host->engine().watch.interrupt();
   return TSL_OK;
 }
+
+tsl_status tsl_cancel_interrupt(tsl_engine engine) {
+  Host* const host = Host::find(engine);
+  if (!host) return TSL_MISUSE;
+  host->engine().watch.take_interrupt();
+  return TSL_OK;
+}

@@ -1,7 +1,10 @@
 """The Python package on libtsl.so ($TSL_LIBRARY), without NumPy: python3 -m unittest, with python/ in $PYTHONPATH."""
 import array
 import gc
+import os
+import signal
 import threading
+import time
 import unittest
 import weakref
 
@@ -211,6 +214,90 @@ class Errors(unittest.TestCase):
             engine.run("started()\nvar i = 0\nwhile true { i = i + 1 }")
         interrupter.join()
         self.assertEqual(caught.exception.kind, "interrupt")
+
+
+class Signals(unittest.TestCase):
+    """Signals end a script as soon as they arrive, and the engine can be used afterwards."""
+
+    ENDLESS = "var i = 0\nwhile true { i = i + 1 }"
+
+    def setUp(self):
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.getsignal(signal.SIGALRM))
+        self.engine = tsl.Engine(output=lambda text: None)
+
+    def seconds_until(self, exception, run, number=signal.SIGINT):
+        """Runs with a signal on its way, and returns how long after it the exception came."""
+        sent = []
+
+        def send():
+            time.sleep(0.05)
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), number)
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        with self.assertRaises(exception) as caught:
+            run()
+        seconds = time.monotonic() - sent[0]
+        sender.join()
+        self.raised = caught.exception
+        self.assertEqual(self.engine.run("1 + 1"), 2)
+        return seconds
+
+    def test_ctrl_c_ends_whatever_runs_within_50_ms(self):
+        self.engine.run("fn endless() {\n  while true { }\n}\nlet x = ones([600, 600])")
+        self.engine.define("callback()", lambda: 1)
+        for run in (lambda: self.engine.run(self.ENDLESS), lambda: self.engine.call("endless"), self.engine.get("endless"),
+                    lambda: self.engine.run("while true { x @ x }"), lambda: self.engine.run("ones([4000, 4000]) @ ones([4000, 4000])\n" * 100),
+                    lambda: self.engine.run("while true { print(1) }"), lambda: self.engine.run("while true { callback() }"),
+                    lambda: self.engine.run("while true { try { callback() } catch e { } }")):
+            times = [self.seconds_until(KeyboardInterrupt, run) for _ in range(3)]
+            self.assertLess(min(times), 0.05)
+
+    def test_ctrl_c_in_a_native_function_is_raised_as_it_is(self):
+        self.engine.define("sleep()", lambda: time.sleep(60))
+        self.assertLess(self.seconds_until(KeyboardInterrupt, lambda: self.engine.run("while true { try { sleep() } catch e { } }")), 1)
+        self.engine.define("leave()", lambda: os.sys.exit(3))
+        with self.assertRaises(SystemExit) as caught:
+            self.engine.run("try { leave() } catch e { }")
+        self.assertEqual(caught.exception.code, 3)
+        self.assertEqual(self.engine.run("1 + 1"), 2)
+
+    def test_what_a_handler_raises_is_raised(self):
+        def late(*_):
+            raise TimeoutError("late")
+
+        signal.signal(signal.SIGALRM, late)
+        self.assertLess(self.seconds_until(TimeoutError, lambda: self.engine.run(self.ENDLESS), signal.SIGALRM), 1)
+        signal.signal(signal.SIGALRM, lambda *_: None)
+        self.seconds_until(tsl.Error, lambda: self.engine.run(self.ENDLESS), signal.SIGALRM)
+        self.assertEqual(self.raised.kind, "interrupt")
+
+    def test_no_signal_ends_a_later_run_or_is_kept_from_others(self):
+        for _ in range(200):  # some arrive before or after the run
+            with self.assertRaises(KeyboardInterrupt):
+                threading.Timer(0.0002, os.kill, (os.getpid(), signal.SIGINT)).start()
+                self.engine.run("1")
+                time.sleep(10)
+            self.assertEqual(self.engine.run("var n = 0\nfor i in 0..10 { n = n + 1 }\nn"), 10)
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        previous = signal.set_wakeup_fd(writer)
+        try:
+            self.seconds_until(KeyboardInterrupt, lambda: self.engine.run(self.ENDLESS))
+            self.assertEqual(os.read(reader, 10), bytes([signal.SIGINT]))
+        finally:
+            self.assertEqual(signal.set_wakeup_fd(previous), writer)
+            os.close(reader)
+            os.close(writer)
+
+    def test_an_exception_of_output_ends_the_run(self):
+        def fails(text):
+            raise OSError("full")
+
+        with self.assertRaises(OSError):
+            tsl.Engine(output=fails).run("while true { print(1) }")
 
 
 class Tensors(unittest.TestCase):
