@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/display_width.h"
 #include "base/words.h"
 
 namespace tsl {
@@ -72,9 +73,27 @@ bool starts_code_point(char c) { return (static_cast<unsigned char>(c) & 0xC0) !
 /// A line, or the part of it around the caret.
 struct Excerpt {
   std::string text;
-  size_t before;  // code points left of the caret
-  size_t width;   // of the caret
+  size_t before;  // code points left of the caret, and then columns
+  size_t width;   // of the caret likewise
 };
+
+/// Returns where a code point of a text begins.
+size_t start_of(std::string_view text, size_t code_point) {
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (starts_code_point(text[at]) && code_point-- == 0) return at;
+  }
+  return text.size();
+}
+
+/// Replaces code points by the columns that they take on a terminal.
+Excerpt in_columns(Excerpt shown) {
+  const std::string text =
+      shown.text + std::string(shown.before + shown.width, ' ');  // the caret may be behind the line
+  const size_t begin = start_of(text, shown.before), end = start_of(text, shown.before + shown.width);
+  shown.before = display_width({text.data(), begin});
+  shown.width = std::max<size_t>(display_width({text.data() + begin, end - begin}), 1);
+  return shown;
+}
 
 Excerpt excerpt(std::string_view line, size_t before, size_t width) {
   std::vector<size_t> starts;  // where each code point begins
@@ -117,7 +136,7 @@ std::string render_place(Span span, std::string_view text, const SourceMap& sour
     if (starts_code_point(source.text()[i])) ++width;
   }
   const std::string number = std::to_string(line), gutter(number.size(), ' ');
-  const Excerpt shown = excerpt(whole, column - 1, std::max<uint32_t>(width, 1));
+  const Excerpt shown = in_columns(excerpt(whole, column - 1, std::max<uint32_t>(width, 1)));
   const auto [accent, blue, plain] = colors;
   return fmt::format("  {}-->{} {}:{}:{}\n   {}{} |{} {}\n   {}{} |{} {}{}{}{}{}{}\n", blue, plain, source.name(), line,
                      column, blue, number, plain, shown.text, blue, gutter, plain, std::string(shown.before, ' '),
