@@ -156,6 +156,14 @@ std::unique_ptr<ast::Module> ModuleLoader::read_program(std::string name, std::s
   return module;
 }
 
+std::unique_ptr<ast::Module> ModuleLoader::read_entry(std::string name, std::string text, const std::string& path,
+                                                      const std::vector<ast::Variable*>& predeclared) {
+  std::unique_ptr<ast::Module> module = read(std::move(name), std::move(text), path, predeclared);
+  const auto has_effect = [this](Name n) { return engine_.builtins().has_effect(n); };
+  for (Error& warning : find_unused_values_of_entry(*module, has_effect)) engine_.warn(std::move(warning));
+  return module;
+}
+
 std::unique_ptr<ast::Module> ModuleLoader::read_import(Name path, bool is_file, uint32_t importing_source) {
   const Found found = find(*path, is_file, importing_source);
   return read(found.name, found.text, is_library(found.name) ? "" : found.name);

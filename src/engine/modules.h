@@ -43,6 +43,9 @@ class ModuleLoader {
   std::unique_ptr<ast::Module> read_import(Name path, bool is_file, uint32_t importing_source);
   /// Reads a script or a module of the user, and warns of values that it does not use.
   std::unique_ptr<ast::Module> read_program(std::string name, std::string text, const std::string& path);
+  /// Reads an entry of a prompt likewise; its variables may be declared by earlier ones.
+  std::unique_ptr<ast::Module> read_entry(std::string name, std::string text, const std::string& path,
+                                          const std::vector<ast::Variable*>& predeclared);
   /// Compiles and runs a module from read(). `is_kept` receives whether something may refer to its code afterwards.
   Value run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name = nullptr,
             bool* is_kept = nullptr);

@@ -16,7 +16,7 @@ Value Prompt::run(std::string text, const std::string& path, const std::string& 
                            : path.empty()      ? fmt::format("<prompt {}>", entries_ + 1)
                                                : path;
   ++entries_;
-  const std::unique_ptr<ast::Module> entry = engine_.modules().read(name, std::move(text), path, predeclared);
+  const std::unique_ptr<ast::Module> entry = engine_.modules().read_entry(name, std::move(text), path, predeclared);
   return run_entry(*entry);
 }
 

@@ -61,6 +61,8 @@ std::unique_ptr<ast::Module> parse_resolved(const SourceMap& sources, uint32_t i
 /// Returns a warning for each expression statement that does nothing: its value is not used, and no part of it has an
 /// effect. The module's last expression counts as used. `has_effect` is asked about the builtins that are called.
 std::vector<Error> find_unused_values(const ast::Module& module, const std::function<bool(Name)>& has_effect);
+/// As find_unused_values() for an entry of a prompt: all expressions at its top level count as used.
+std::vector<Error> find_unused_values_of_entry(const ast::Module& module, const std::function<bool(Name)>& has_effect);
 
 /// Whether `text` may become complete with more lines (for prompts): it ends within brackets, after an operator, before
 /// a `catch`… A string cannot continue on the next line, so an unterminated one is an error.

@@ -15,6 +15,10 @@ class UnusedValues {
   explicit UnusedValues(const std::function<bool(Name)>& has_effect) : has_effect_(has_effect) {}
 
   void module(const Function& main) { block(*main.body, Last::used); }
+  /// Walks an entry of a prompt, where nobody expects that each value is used.
+  void entry(const Function& main) {
+    for (const Stmt* each : main.body->statements) statement(*each, Last::used);
+  }
   std::vector<Error> take() { return std::move(found_); }
 
  private:
@@ -139,6 +143,12 @@ bool UnusedValues::is_pure(const Expr* e) const {
 std::vector<Error> find_unused_values(const Module& module, const std::function<bool(Name)>& has_effect) {
   UnusedValues values(has_effect);
   values.module(*module.main);
+  return values.take();
+}
+
+std::vector<Error> find_unused_values_of_entry(const Module& module, const std::function<bool(Name)>& has_effect) {
+  UnusedValues values(has_effect);
+  values.entry(*module.main);
   return values.take();
 }
 

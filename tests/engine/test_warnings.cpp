@@ -45,12 +45,20 @@ TEST_CASE("a line is warned about once", "[warnings]") {
   CHECK(count == 1);
 }
 
-TEST_CASE("nobody is warned about the prompt's entries", "[warnings]") {
+TEST_CASE("of the prompt's entries, only what functions and loops drop is warned about", "[warnings]") {
   Session s;
   int count = 0;
   s.engine.show_warning = [&](const Error&) { ++count; };
   s.engine.run_line("1 + 1\n0");
+  s.engine.run_line("let x = 1\nx; x\nif x > 0 { x } else { 0 }\nx");
+  s.engine.run_line("fn f(x) = x\nfn g(x) { return x }\nfn h(x) { print(x) }");
   CHECK(count == 0);
+  s.engine.run_line("fn f(x) { x + 1 }");
+  CHECK(count == 1);
+  s.engine.run_line("let g = fn(x) { if x { 1 } else { f(x) } }");
+  CHECK(count == 2);
+  s.engine.run_line("for i in 0..2 { i + 1 }");
+  CHECK(count == 3);
 }
 
 TEST_CASE("warnings as errors stop a program, which cannot catch them", "[warnings]") {
