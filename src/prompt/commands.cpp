@@ -76,7 +76,7 @@ std::string show_time(SessionState& state, const std::string& code) {
 }
 
 std::string run_profile(SessionState& state, const std::string& code) {
-  const Value value = state.engine.run_line(fmt::format("profile(fn() = ({}\n))", code));
+  const Value value = state.engine.run_line(fmt::format("profile(fn() = ({}\n))", without_semicolon(code)));
   return value.is_nil() || is_quiet(code) ? "" : display(state.engine, value) + "\n";
 }
 

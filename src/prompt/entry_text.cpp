@@ -1,6 +1,7 @@
 #include "prompt/entry_text.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "syntax/parser.h"
@@ -19,7 +20,47 @@ bool is_command(std::string_view entry) {
   return first != std::string_view::npos && (entry[first] == ':' || entry[first] == '?');
 }
 
-bool is_complete(const std::string& entry) { return is_command(entry) || !is_incomplete(entry); }
+namespace {
+
+constexpr std::string_view kPromptMark = ">>>", kContinuationMark = "...";
+
+/// Returns what a line of a session has behind its prompt; nothing if it has none.
+std::optional<std::string_view> behind_prompt(std::string_view line) {
+  const std::string_view text = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+  for (const std::string_view mark : {kPromptMark, kContinuationMark}) {
+    if (text == mark) return "";
+    if (text.starts_with(mark) && text[mark.size()] == ' ') return text.substr(mark.size() + 1);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string without_prompts(std::string_view text) {
+  const size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos || !text.substr(first).starts_with(kPromptMark)) return std::string(text);
+  std::string code;
+  for (size_t at = first; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    const std::optional<std::string_view> typed = behind_prompt(line);
+    if (typed) code += std::string(*typed) + "\n";
+    else if (is_incomplete(code)) code += std::string(line) + "\n";  // typed behind the first line, without a prompt
+  }
+  if (!text.ends_with('\n') && code.ends_with('\n')) code.pop_back();
+  return code;
+}
+
+std::string_view without_semicolon(std::string_view code) {
+  size_t end = 0;
+  for (const TextToken& token : tokens_of(code)) {
+    if (token.kind != TokenClass::comment) end = token.end;
+  }
+  return code.substr(0, end);
+}
+
+bool is_complete(const std::string& entry) { return is_command(entry) || !is_incomplete(without_prompts(entry)); }
 
 size_t indentation_after(std::string_view text) {
   std::vector<uint32_t> open;  // where the open brackets are

@@ -13,6 +13,13 @@ inline constexpr std::string_view kBlanks = " \t\n";
 /// Returns the text without blanks at its ends.
 std::string without_blanks(std::string_view text);
 
+/// Returns the code of a recorded session, `>>> 1 + 1` and what follows: without its prompts and its results. Any other
+/// text stays as it is.
+std::string without_prompts(std::string_view text);
+
+/// Returns the code without a `;` at its end, and without comments behind it.
+std::string_view without_semicolon(std::string_view code);
+
 /// Whether the entry is a command, `:time f()` or `?sum`.
 bool is_command(std::string_view entry);
 

@@ -24,6 +24,7 @@ constexpr const char* kContinuation = "... ";
 constexpr size_t kMostUndo = 1000;
 // A signal may come just before poll(), or to a thread of the CPU backend: milliseconds until it is seen all the same.
 constexpr int kSignalWait = 50;
+constexpr int kPasteWait = 200;  // milliseconds without a byte, after which an interrupted paste is over
 constexpr std::string_view kPasteEnd = "\033[201~";
 
 // A signal handler can only set globals: the terminal has another size, or the program goes on after Ctrl-Z.
@@ -104,6 +105,7 @@ void LineEditor::bind_keys() {
       {L"tsl-begin", &call<&LineEditor::to_line_begin>, {L"^A", L"\\e[H", L"\\eOH", L"\\e[1~"}},
       {L"tsl-end", &call<&LineEditor::to_line_end>, {L"^E", L"\\e[F", L"\\eOF", L"\\e[4~"}},
       {L"tsl-paste", &call<&LineEditor::paste>, {L"\\e[200~"}},
+      {L"tsl-pasted", &call<&LineEditor::ignore>, {L"\\e[201~"}},  // the end of a paste that was interrupted
       {L"tsl-undo", &call<&LineEditor::undo>, {L"^_"}},
       {L"tsl-clear", &call<&LineEditor::clear>, {L"^L"}},
       {L"tsl-delete", &call<&LineEditor::delete_or_leave>, {L"^D", L"\\e[3~"}},
@@ -111,6 +113,12 @@ void LineEditor::bind_keys() {
   for (const Ours& row : ours) {
     el_wset(editor_, EL_ADDFN, row.name, row.name, row.action);
     for (const wchar_t* key : row.keys) el_wset(editor_, EL_BIND, key, row.name, nullptr);
+  }
+  // libedit takes the letters of Latin 1 for those keys with Alt that set a byte's highest bit. (Alt sends Escape
+  // before a key here, which is bound by itself.)
+  for (wchar_t c = 0x80; c <= 0xFF; ++c) {
+    const wchar_t key[] = {c, 0};
+    el_wset(editor_, EL_BIND, key, L"ed-insert", nullptr);
   }
   constexpr const wchar_t* kOfLibedit[][2] = {
       {L"\\e[C", L"ed-next-char"},     {L"\\eOC", L"ed-next-char"},    {L"\\e[D", L"ed-prev-char"},
@@ -193,7 +201,9 @@ unsigned char LineEditor::paste() {
   std::wstring pasted;
   const std::wstring end = to_wide(kPasteEnd);
   for (wchar_t c = 0; !pasted.ends_with(end); pasted += c) {
-    if (el_wgetc(editor_, &c) != 1) return CC_ERROR;
+    if (el_wgetc(editor_, &c) == 1) continue;
+    if (was_interrupted_) drop_paste();
+    return CC_EOF;
   }
   pasted.resize(pasted.size() - end.size());
   std::string text = to_utf8(pasted);
@@ -201,9 +211,18 @@ unsigned char LineEditor::paste() {
     if (text.substr(at + 1, 1) == "\n") text.erase(at, 1);
     else text[at] = '\n';
   }
-  insert(text);
+  insert(without_prompts(text));
   return CC_REFRESH;
 }
+
+/// Drops the rest of a paste, which would be taken for keys: until its end, or until nothing comes for a moment.
+void LineEditor::drop_paste() {
+  std::string dropped;
+  char byte = 0;
+  while (!dropped.ends_with(kPasteEnd) && has_input(kPasteWait) && ::read(STDIN_FILENO, &byte, 1) == 1) dropped += byte;
+}
+
+unsigned char LineEditor::ignore() { return CC_REFRESH; }
 
 unsigned char LineEditor::undo() {
   if (undo_.size() < 2) return CC_ERROR;
@@ -324,7 +343,7 @@ bool LineEditor::read(std::string& entry) {
     const wchar_t* line = el_wgets(editor_, &count);
     Picture last = picture(line ? EditState{to_utf8({line, static_cast<size_t>(count - 1)}), 0} : state());
     last.below.clear();
-    entry = last.text;
+    entry = without_prompts(last.text);
     screen_.finish(last);
     if (line) break;
     if (!was_interrupted_) return false;

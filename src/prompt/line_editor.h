@@ -47,6 +47,7 @@ class LineEditor final : public EntryReader {
   unsigned char up();
   unsigned char down();
   unsigned char paste();
+  unsigned char ignore();
   unsigned char undo();
   unsigned char clear();
   unsigned char delete_or_leave();
@@ -65,6 +66,7 @@ class LineEditor final : public EntryReader {
   bool read_byte(char& byte);
   void note_undo();
   bool has_input(int milliseconds) const;
+  void drop_paste();
   void show();
   Picture picture(const EditState& state) const;
   std::string columns_text(const std::vector<std::string>& candidates) const;

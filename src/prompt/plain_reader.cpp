@@ -21,7 +21,9 @@ class PlainReader final : public EntryReader {
       std::string line;
       if (std::getline(std::cin, line)) {
         entry += line + '\n';
-        if (is_complete(entry)) return true;
+        if (!is_complete(entry)) continue;
+        entry = without_prompts(entry);
+        return true;
       } else if (engine_.watch.take_interrupt()) {  // Ctrl-C drops the entry
         std::cin.clear();
         clearerr(stdin);

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/display_width.h"
 #include "prompt/utf8_text.h"
 
 namespace tsl::prompt {
@@ -36,7 +37,8 @@ class RowWriter {
       const wchar_t c = next_code_point(text, at);
       if (c == L'\t') put("  ", 2, style);
       else if (c < L' ' || c == 0x7F) put(fmt::format("^{}", static_cast<char>(c ^ 0x40)), 2, style);
-      else put(text.substr(from, at - from), columns_of(c), style);
+      else if (c >= 0x80 && c < 0xA0) put("\uFFFD", 1, style);  // the terminal would obey it
+      else put(text.substr(from, at - from), columns_of(static_cast<char32_t>(c)), style);
     }
   }
   void end_row() {

@@ -19,7 +19,9 @@ namespace tsl::prompt {
 namespace {
 
 bool leaves(Engine& engine, const std::string& entry) {
-  return (entry == "exit" || entry == "quit") && !engine.find(entry);  // unless the program uses the name
+  std::string_view name = without_semicolon(entry);
+  if (name.ends_with("()")) name.remove_suffix(2);
+  return (name == "exit" || name == "quit") && !engine.find(name);  // unless the program uses the name
 }
 
 void run_entry(SessionState& state, const std::string& entry) {

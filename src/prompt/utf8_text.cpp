@@ -2,7 +2,6 @@
 
 #include <locale.h>
 #include <clocale>
-#include <cwchar>
 
 namespace tsl::prompt {
 
@@ -41,11 +40,6 @@ std::string to_utf8(std::wstring_view text) {
     for (int i = more - 1; i >= 0; --i) add(0x80 | (point >> (6 * i) & 0x3F));
   }
   return result;
-}
-
-int columns_of(wchar_t c) {
-  const int columns = wcwidth(c);
-  return columns < 0 ? 1 : columns;  // what is no character is shown as one
 }
 
 UnicodeScope::UnicodeScope()

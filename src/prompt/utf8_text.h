@@ -1,4 +1,4 @@
-// Converts between UTF-8 and the wide characters of line editors, and measures text in columns of a terminal.
+// Converts between UTF-8 and the wide characters of line editors.
 #pragma once
 
 #include <string>
@@ -11,9 +11,6 @@ std::string to_utf8(std::wstring_view text);
 
 /// Reads the code point at `at`, and moves `at` behind it. A byte that begins none counts as U+FFFD.
 wchar_t next_code_point(std::string_view text, size_t& at);
-
-/// Returns how many columns a character takes: 0, 1 or 2.
-int columns_of(wchar_t c);
 
 /// Makes the calling thread's characters those of Unicode during a scope, whatever the environment says.
 class UnicodeScope {

@@ -76,6 +76,11 @@ class Screen:
             else:
                 self.history.append(self.lines.pop(0))
                 self.lines.append([])
+        elif unicodedata.category(character) in ("Mn", "Me") or character in "\u200d\ufe0f":  # combines with the one before
+            line, at = self.lines[self.row], self.column - 1
+            while at > 0 and not line[at][0]:
+                at -= 1
+            line[at] = (line[at][0] + character, line[at][1])
         elif character != "\a":
             cells = [(character, self.style)]
             if unicodedata.east_asian_width(character) in "WF":
@@ -148,6 +153,12 @@ class Terminal:
                 if holds():
                     return
                 raise AssertionError(f"{what} did not come:\n" + "\n".join(self.screen.text_lines()))
+
+    def settle(self, seconds):
+        """Lets the program read what was typed, where the screen does not show it."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.read(max(0, end - time.monotonic()))
 
     def until(self, text):
         """Waits until a line of the screen ends with a text."""

@@ -72,3 +72,19 @@ TEST_CASE("commands, builtins and literals have colours") {
   CHECK(styles[6] == Style::builtin);
   CHECK(styles[10] == Style::string);
 }
+
+TEST_CASE("a session loses its prompts and its results", "[prompt]") {
+  CHECK(without_prompts(">>> 1 + 1") == "1 + 1");
+  CHECK(without_prompts(">>> 1 + 1\n2\n") == "1 + 1\n");
+  CHECK(without_prompts("  >>> fn f(x) {\n  ...   x\n  ... }\n  >>> f(1)\n  nil") == "fn f(x) {\n  x\n}\nf(1)");
+  CHECK(without_prompts(">>> [\n  1,\n... 2]\n[1, 2]") == "[\n  1,\n2]");
+  CHECK(without_prompts(">>>\n>>> x") == "\nx");
+  for (const char* text : {"", "a\n>>> b", "x = 1\n... ", "\">>> \"", ">> 1"}) CHECK(without_prompts(text) == text);
+}
+
+TEST_CASE("a semicolon at the end, and what follows it, are no part of an expression", "[prompt]") {
+  CHECK(without_semicolon("x;") == "x");
+  CHECK(without_semicolon("x ; # quietly") == "x");
+  CHECK(without_semicolon("\";\" + f(x;y)  ") == "\";\" + f(x;y)");
+  CHECK(without_semicolon("").empty());
+}

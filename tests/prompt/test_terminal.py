@@ -84,6 +84,22 @@ class Results(PromptTest):
         self.assertIn("error[name]: unknown name 'nothing'", shown)
         self.assertEqual(t.answer("x"), ["1"])
 
+    def test_carets_are_below_what_a_terminal_shows(self):
+        t = self.start()
+        for text, caret in (('"größe" + nothing', 10), ('"漢字" + nothing', 9), ('"e\u0301" + nothing', 6), ('"😀" + nothing', 7)):
+            shown = t.answer(text)
+            self.assertEqual(shown[2:4], ["   1 | " + text, "     | " + " " * caret + "^" * 7])
+        shown = t.answer("漢字")
+        self.assertEqual(shown[3], "     | ^^^^")
+
+    def test_a_function_that_drops_its_value_is_warned_of(self):
+        t = self.start()
+        shown = t.answer("fn f(x) { x * 2 }")
+        self.assertIn("warning: this value is not used, and computing it has no effect", shown)
+        self.assertIn("`return", shown[-1])
+        self.assertEqual(t.answer("fn g(x) { return x * 2 }"), [])
+        self.assertEqual(t.answer("g(2);"), [])
+
     def test_everything_is_compiled_if_asked_for(self):
         t = self.start("--compile")
         t.enter("fn f(x) = sum(exp(x) * 2.0)")
@@ -96,6 +112,32 @@ class Editing(PromptTest):
         t = self.start()
         t.type("2 + 3" + LEFT * 4 + "0" + HOME + "1" + END + "4" + LEFT + DELETE + "\x7f" + "5\r")
         t.until_last(">>> 120 + 5", "125", ">>>")
+
+    def test_letters_of_every_script_are_typed(self):
+        t = self.start()
+        latin = [chr(c) for c in range(0xA0, 0x100)]
+        for i in range(0, len(latin), 32):
+            letters = "".join(latin[i:i + 32])
+            self.assertEqual(t.answer(f'len("{letters}")'), ["32"], letters)
+            self.assertIn(f'>>> len("{letters}")', t.screen.text_lines())
+        for sample in ("ĀłŒſƒșḗ", "αβγΩ", "Привет", "漢字かなカナ한글", "😀🚀👍🏽", "e\u0301o\u0308x\u20d7", "שלום", "नमस्ते"):
+            t.type(f'"{sample}"')
+            t.until_last(f'>>> "{sample}"')
+            t.type("\r")
+            t.until_last(f'"{sample}"', ">>>")
+        t.type('let größe = "é"' + LEFT * 2 + "ü" + END + "\x7f" * 2 + 'ä"\r')
+        t.until_last('>>> let größe = "üä"', ">>>")
+        self.assertEqual(t.answer("größe"), ['"üä"'])
+
+    def test_alt_moves_and_cuts_words(self):
+        t = self.start()
+        t.type("one + two\033b\033b1" + "\033f2\033d\x013\r")
+        t.wait(lambda: any(line.startswith(">>> 31one2") for line in t.screen.text_lines()), "the changed words")
+
+    def test_a_control_character_of_latin_1_is_not_obeyed(self):
+        t = self.start()
+        t.type(pasted('len("\x9b2J")'))
+        t.until_last('>>> len("\ufffd2J")')
 
     def test_words_are_cut_and_pasted(self):
         t = self.start()
@@ -117,9 +159,9 @@ class Editing(PromptTest):
         t = self.start()
         t.type("fn f(x) {\r")
         t.until_last(">>> fn f(x) {", "...")
-        t.type("if x > 0 {\rreturn [\r1,\r]\r}\rx\r}\r")
+        t.type("if x > 0 {\rreturn [\r1,\r]\r}\rreturn x\r}\r")
         t.until_last(">>> fn f(x) {", "...   if x > 0 {", "...     return [", "...       1,", "...     ]", "...   }",
-                     "...   x", "... }", ">>>")
+                     "...   return x", "... }", ">>>")
         self.assertEqual(t.answer("f(1)"), ["[1]"])
         t.type("1 +\r2\r")
         t.until_last("... 2", "3", ">>>")
@@ -149,6 +191,37 @@ class Editing(PromptTest):
         self.assertIn("...     return x +", t.screen.text_lines())
         t.type("\r")
         t.until_last("... z", "2", ">>>")
+
+    def test_a_pasted_session_loses_its_prompts_and_results(self):
+        t = self.start()
+        t.type(pasted(">>> 1 + 1"))
+        t.until_last(">>> 1 + 1")
+        t.type("\r")
+        t.until_last("2", ">>>")
+        t.type(pasted(">>> fn f(x) {\n...   return x * 2\n... }\n>>> f(4)\n8\n>>> let y = f(5)\n>>> y"))
+        t.until_last(">>> fn f(x) {", "...   return x * 2", "... }", "... f(4)", "... let y = f(5)", "... y")
+        t.type("\r")
+        t.until_last("10", ">>>")
+        self.assertEqual(t.answer(">>> y + 1"), ["11"])  # a terminal that does not mark what is pasted
+        t.type(">>> [\r... 1,\r2]\r")
+        t.until_last("[1, 2]", ">>>")
+        t.type(UP)
+        t.until_last(">>> [", "... 1,", "...   2]")
+
+    def test_ctrl_c_in_a_paste_leaves_nothing(self):
+        t = self.start()
+        t.type("\033[200~let a = 1\nlet b = 2\n")
+        t.settle(0.5)  # the program must have read it: a terminal drops what it has not when Ctrl-C comes
+        t.interrupt()
+        t.settle(0.1)
+        t.type("let c = 3\nexit\nlet d = 4\n\033[201~")
+        t.wait(lambda: t.prompts() == 2, "the prompt after the interrupt")
+        self.assertEqual(t.screen.text_lines()[-2:], [">>>", ">>>"])
+        self.assertEqual(t.answer("1 + 1"), ["2"])
+        for name in "abcd":
+            self.assertIn(f"unknown name '{name}'", "\n".join(t.answer(name)))
+        t.type(UP * 6)
+        t.until_last(">>> 1 + 1")
 
     def test_more_lines_than_the_screen_has_can_be_pasted_and_edited(self):
         t = self.start(rows=10)
@@ -274,6 +347,9 @@ class Commands(PromptTest):
         self.assertEqual(t.answer(":device"), ["tensors are made on cpu"])
         self.assertIn("error[device]", "\n".join(t.answer(":device nonsense")))
         self.assertIn("sum", "\n".join(t.answer(":profile sum(w.a)")))
+        shown = t.answer(":profile sum(w.a);  # quietly")
+        self.assertIn("sum", "\n".join(shown))
+        self.assertFalse(any(line.startswith("error") for line in shown))
 
     def test_what_was_compiled_is_shown(self):
         t = self.start()
@@ -339,7 +415,7 @@ class Ends(PromptTest):
         self.assertEqual(t.answer("n > 0"), ["true"])
 
     def test_ctrl_d_exit_and_quit_leave(self):
-        for keys in ("\x04", "exit\r", ":quit\r", "quit\r"):
+        for keys in ("\x04", "exit\r", ":quit\r", "quit\r", "exit()\r", "quit()\r", "quit();\r"):
             t = self.start()
             t.type(keys)
             self.assertEqual(t.close(), 0, keys)
@@ -349,6 +425,8 @@ class Ends(PromptTest):
         t = self.start()
         t.enter("let exit = 5")
         self.assertEqual(t.answer("exit"), ["5"])
+        t.enter("fn quit() = 6")
+        self.assertEqual(t.answer("quit()"), ["6"])
 
     def test_a_terminal_without_a_cursor_has_a_plain_prompt(self):
         t = self.start(TERM="dumb")
