@@ -8,6 +8,7 @@
 
 #include "base/number_text.h"
 #include "io/bytes.h"
+#include "io/json_problem.h"
 #include "tensor/limits.h"
 #include "value/context.h"
 #include "value/format.h"
@@ -53,11 +54,19 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   bool end_object() override { return close(); }
   bool start_array(size_t) override { return open(make_list({})); }
   bool end_array() override { return close(); }
-  bool parse_error(size_t position, const std::string& token, const nlohmann::detail::exception& error) override {
+  bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) override {
     const std::string_view what = error.what();
-    const bool is_end = what.find("unexpected end of input") != std::string_view::npos;
-    const bool is_string = what.find("invalid string") != std::string_view::npos;
-    fail_at_token(is_end ? text_.size() : begin_of(std::min(position, text_.size()), is_string ? token.size() : 0));
+    const auto says = [&](std::string_view words) { return what.find(words) != std::string_view::npos; };
+    const size_t end = std::min(position, text_.size());
+    size_t begin = says("unexpected end of input") ? text_.size() : last_token(text_, end);
+    if ((says("invalid number") || says("invalid literal")) && end > 0) {
+      const size_t before = last_token(text_, end - 1);
+      if (is_wrong_word(text_, before)) begin = before;  // whose end was only noticed at the character behind it
+    }
+    if (says("number overflow")) fail_at(begin, fmt::format("{} is beyond all floats", token_at(text_, begin)), "");
+    if (const auto problem = problem_of_token(text_, begin)) fail_at(problem->at, problem->what, problem->hint);
+    if (says("invalid string")) fail_at(begin, "a string is no UTF-8", "");
+    fail_at_token(begin);
   }
 
  private:
@@ -98,13 +107,14 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     return has_value_ ? "',' or '}'" : "':'";
   }
 
-  /// Returns where the token begins that ends at `end`. `size` is that of a string, else 0.
-  size_t begin_of(size_t end, size_t size) const {
-    if (size > 0) return end - std::min(end, size);
-    size_t begin = end > 0 ? end - 1 : 0;
-    const auto is_in_word = [&](size_t at) { return std::isalnum(static_cast<unsigned char>(text_[at])) != 0; };
-    while (begin > 0 && is_in_word(begin) && is_in_word(begin - 1)) --begin;
-    return begin;
+  [[noreturn]] void fail_at(size_t at, const std::string& problem, const std::string& hint) const {
+    const std::string_view before = std::string_view(text_).substr(0, at);
+    const size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+    const auto starts_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
+    const auto column =
+        1 + std::count_if(before.begin() + static_cast<ptrdiff_t>(line_start), before.end(), starts_character);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    fail_with(ErrorKind::io, fmt::format("cannot load {}:{}:{}: {}", path_, line, column, problem), hints_of(hint));
   }
 
   /// Fails because of the token at a place, or of the end of the file.
@@ -112,21 +122,18 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     const bool is_end = begin >= text_.size();
     const size_t last = begin == 0 ? std::string::npos : text_.find_last_not_of(" \t\r\n", begin - 1);
     const char before = last == std::string::npos ? '\0' : text_[last];
-    const size_t line_start = begin == 0 ? 0 : text_.rfind('\n', begin - 1) + 1;  // npos + 1 is 0
-    const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(begin), '\n');
-    const std::string found = is_end ? "the end of the file" : fmt::format("'{}'", word_at(begin));
-    const std::string problem = !is_end && text_[begin] == '"'
-                                    ? "a string is not closed, or holds a character that JSON writes with '\\'"
-                                    : fmt::format("expected {}, found {}", expected_at(before), found);
-    fail_with(ErrorKind::io, fmt::format("cannot load {}:{}:{}: {}", path_, line, begin - line_start + 1, problem),
-              hints_of(hint_at(begin, before, is_end)));
+    const std::string found = is_end ? "the end of the file" : shown_token(begin);
+    fail_at(begin, fmt::format("expected {}, found {}", expected_at(before), found), hint_at(begin, before, is_end));
   }
 
-  /// Returns the word or the character at a place.
-  std::string word_at(size_t begin) const {
-    size_t end = begin;
-    while (end < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[end])) || text_[end] == '_')) ++end;
-    return text_.substr(begin, std::max<size_t>(end - begin, utf8_width(text_, begin)));
+  /// Quotes the token at a place; what a line may not show is named by its number.
+  std::string shown_token(size_t begin) const {
+    const std::string_view token = token_at(text_, begin);
+    const auto first = static_cast<unsigned char>(token[0]);
+    if (first >= ' ' && first < 0x7F) return fmt::format("'{}'", token);
+    uint32_t point = token.size() == 1 ? first : first & (0x7FU >> token.size());
+    for (const char c : token.substr(1)) point = point << 6 | (static_cast<unsigned char>(c) & 0x3F);
+    return fmt::format("the character U+{:04X}", point);
   }
 
   std::string hint_at(size_t begin, char before, bool is_end) const {
@@ -144,11 +151,12 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     if (expected == "',' or ']'") return "a comma stands between two items: `[1, 2]`";
     if (expected == "',' or '}'") return "a comma stands between two entries: `{\"a\": 1, \"b\": 2}`";
     if (found == '/' || found == '#') return "JSON has no comments";
-    const std::string word = word_at(begin);
+    const std::string word(token_at(text_, begin));
     for (const char* constant : {"True", "False", "None", "NaN", "Infinity", "nan", "inf", "nil"}) {
       if (word == constant) return "the words of JSON are true, false and null";
     }
-    return "";
+    const std::string near = nearest_name(word, {"true", "false", "null"});
+    return near.empty() ? "" : fmt::format("did you mean {}?", near);
   }
 
   Context& context_;
