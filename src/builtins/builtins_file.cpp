@@ -3,8 +3,10 @@
 #include "builtins/builtins.h"
 #include "io/json.h"
 #include "io/npy.h"
+#include "io/other_files.h"
 #include "io/safetensors.h"
 #include "value/context.h"
+#include "value/hints.h"
 #include "value/host_tensor.h"
 #include "value/runtime.h"
 #include "value/value_walk.h"
@@ -17,7 +19,7 @@ namespace {
 
 enum class FileKind { npy, npz, safetensors, json };
 
-FileKind kind_of(const std::string& path, const char* hint) {
+FileKind kind_of(const std::string& path, const std::string& hint) {
   const size_t slash = path.find_last_of("/\\");
   const size_t dot = path.rfind('.');
   const std::string extension =
@@ -28,15 +30,36 @@ FileKind kind_of(const std::string& path, const char* hint) {
   if (extension == ".json") return FileKind::json;
   fail_argument(ErrorKind::io, "path",
                 fmt::format("'{}': load and save know .npy, .npz, .safetensors and .json, not '{}'", path, extension),
-                {hint});
+                hints_of(hint));
 }
 
-Value record_of(Context& context, std::vector<NamedTensor> tensors) {
+/// As kind_of(), with what any other file is.
+FileKind kind_to_load(const std::string& path) {
+  try {
+    return kind_of(path, "`read_text(path)` reads any other file as text");
+  } catch (Failure& failure) {
+    const std::optional<OtherFile> other = other_file(path);
+    if (other) {
+      failure.error().message += fmt::format(": it is {}", other->what);
+      failure.error().hints = hints_of(other->hint);
+    }
+    throw;
+  }
+}
+
+Value record_of(Context& context, const std::string& path, std::vector<NamedTensor> tensors,
+                const std::vector<UnreadEntry>& unread) {
   std::vector<std::pair<Name, Value>> entries;
   for (NamedTensor& item : tensors) {
     entries.emplace_back(context.names().intern(item.name), Value(context.runtime().to_device(std::move(item.tensor))));
   }
-  return make_record(std::move(entries));
+  Value record = make_record(std::move(entries));
+  if (unread.empty()) return record;
+  auto reasons = std::make_shared<std::vector<std::pair<std::string, std::string>>>();
+  for (const UnreadEntry& each : unread)
+    reasons->emplace_back(each.name, fmt::format("'{}' of {} was not read: {}", each.name, path, each.why));
+  record.as<Record>().keys->unread = std::move(reasons);
+  return record;
 }
 
 Value run_load(Context& context, std::span<Value> args) {
@@ -44,10 +67,11 @@ Value run_load(Context& context, std::span<Value> args) {
   const Device device = args[1].is_nil() ? context.ops().device() : expect_device(context, args[1], "the device");
   const Placement placement(context.ops(), device);
   Allocator& allocator = context.runtime().allocator();
-  switch (kind_of(path, "`read_text(path)` reads any other file as text")) {
+  std::vector<UnreadEntry> unread;
+  switch (kind_to_load(path)) {
     case FileKind::npy: return context.runtime().to_device(load_npy(path, allocator));
-    case FileKind::npz: return record_of(context, load_npz(path, allocator));
-    case FileKind::safetensors: return record_of(context, load_safetensors(path, allocator));
+    case FileKind::npz: return record_of(context, path, load_npz(path, allocator, &unread), unread);
+    case FileKind::safetensors: return record_of(context, path, load_safetensors(path, allocator, &unread), unread);
     case FileKind::json: return load_json(context, path);
   }
   return Value();
@@ -86,7 +110,7 @@ std::vector<NamedTensor> named_tensors(Context& context, const std::string& path
 
 Value run_save(Context& context, std::span<Value> args) {
   const std::string& path = expect_string(context, args[0], "a path");
-  switch (kind_of(path, "`write_text(path, str(x))` writes text to any other file")) {
+  switch (kind_of(path, "`write_text(path, text)` writes text to any other file")) {
     case FileKind::npy: save_npy(path, packed(context, path, args[1])); break;
     case FileKind::npz: save_npz(path, named_tensors(context, path, args[1])); break;
     case FileKind::safetensors: save_safetensors(path, named_tensors(context, path, args[1])); break;
@@ -96,7 +120,16 @@ Value run_save(Context& context, std::span<Value> args) {
 }
 
 Value run_read_text(Context& context, std::span<Value> args) {
-  return make_string(read_text_file(expect_string(context, args[0], "a path")));
+  const std::string& path = expect_string(context, args[0], "a path");
+  std::string text = read_text_file(path);
+  constexpr size_t kBegin = 16;
+  const size_t at = find_binary(text);
+  if (at == std::string::npos) return make_string(std::move(text));
+  const std::optional<OtherFile> other = other_file(path, std::string_view(text).substr(0, kBegin));
+  const std::string what =
+      other ? other->what : fmt::format("no text: byte {} is 0x{:02x}", at + 1, static_cast<unsigned char>(text[at]));
+  fail_argument(ErrorKind::io, "path", fmt::format("cannot read {} as text: it is {}", path, what),
+                hints_of(other ? other->hint : "in Python, `np.fromfile` and `np.save` make an array of it"));
 }
 
 Value run_write_text(Context& context, std::span<Value> args) {

@@ -32,6 +32,11 @@ struct NamedTensor {
   Tensor tensor;
 };
 
+/// What a file holds and a tensor cannot: its name, and why it was not read.
+struct UnreadEntry {
+  std::string name, why;
+};
+
 /// Returns the bytes that the elements of a contiguous tensor take.
 uint64_t byte_count(const Tensor& tensor);
 

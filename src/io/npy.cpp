@@ -71,7 +71,7 @@ class HeaderParser {
   std::string string() {
     skip_spaces();
     if (at_ < text_.size() && text_[at_] == '[')
-      fail_to_load(file_, "it holds records (a structured dtype), not numbers");
+      throw UnknownElements{"it holds records (a structured dtype): save each of their fields by itself"};
     if (at_ == text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) bad();
     const char quote = text_[at_++];
     const size_t end = text_.find(quote, at_);
@@ -182,11 +182,38 @@ std::string read_header(ByteReader& reader) {
 
 }  // namespace
 
+namespace {
+
+/// Says what elements are that TSL does not have, and what to save instead.
+std::string why_unknown(std::string_view descr) {
+  const char kind = descr.size() > 1 ? descr[1] : descr.empty() ? '?' : descr[0];
+  const auto says = [&](const char* what) { return fmt::format("TSL has no dtype for '{}': {}", descr, what); };
+  switch (kind) {
+    case 'c': return says("it holds complex numbers; save x.real and x.imag");
+    case 'U':
+    case 'S':
+    case 'T': return says("it holds text; save it as a list in a .json file");
+    case 'O': return says("it holds objects of Python; save the arrays among them by themselves");
+    case 'M':
+    case 'm': return says("it holds dates or durations; save x.astype('i8')");
+    case 'f': return says("save x.astype('f8')");
+    default: return fmt::format("TSL has no dtype for '{}'", descr);
+  }
+}
+
+}  // namespace
+
 Tensor read_npy(ByteReader& reader, Allocator& allocator) {
+  try {
+    return read_known_npy(reader, allocator);
+  } catch (const UnknownElements& unknown) { fail_to_load(reader.name(), unknown.why); }
+}
+
+Tensor read_known_npy(ByteReader& reader, Allocator& allocator) {
   const std::string text = read_header(reader);
   Header header = HeaderParser(text, reader.name()).parse();
   const auto format = format_of(header.descr);
-  if (!format) fail_to_load(reader.name(), fmt::format("TSL has no dtype for '{}'", header.descr));
+  if (!format) throw UnknownElements{why_unknown(header.descr)};
   if (header.fortran_order) std::reverse(header.shape.begin(), header.shape.end());
   const uint64_t bytes = checked_bytes(reader.name(), header.shape, *format);
   if (bytes > reader.left()) {

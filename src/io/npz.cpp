@@ -79,14 +79,34 @@ Tensor load_entry(zip_t* archive, uint64_t index, const std::string& path, const
   if (entry.comp_size > file_size || !fits)
     fail_to_load(name, fmt::format("it claims {} bytes in {} of the archive", entry.size, entry.comp_size));
   EntryReader reader(archive, index, name, entry.size);
-  Tensor tensor = read_npy(reader, allocator);
+  Tensor tensor = read_known_npy(reader, allocator);
   reader.finish();
   return tensor;
 }
 
 }  // namespace
 
-std::vector<NamedTensor> load_npz(const std::string& path, Allocator& allocator) {
+namespace {
+
+std::string why_no_array(std::string_view name) {
+  return name.ends_with('/') ? "it is a folder" : "it is no array: arrays of an archive end in .npy";
+}
+
+/// Throws Failure (io) that names what an archive without an array has.
+[[noreturn]] void fail_without_arrays(const std::string& path, const std::vector<UnreadEntry>& unread) {
+  std::vector<std::string> notes;
+  constexpr size_t kMost = 8;
+  for (const UnreadEntry& each : unread) {
+    if (notes.size() < kMost) notes.push_back(fmt::format("'{}': {}", each.name, each.why));
+  }
+  fail_with(ErrorKind::io, fmt::format("cannot load {}: it has no array that TSL can hold", path), {},
+            std::move(notes));
+}
+
+}  // namespace
+
+std::vector<NamedTensor> load_npz(const std::string& path, Allocator& allocator, std::vector<UnreadEntry>* unread) {
+  std::vector<UnreadEntry> left_out;
   FileReader check(path);  // the usual messages for what cannot be opened
   int code = 0;
   const Archive archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
@@ -99,11 +119,18 @@ std::vector<NamedTensor> load_npz(const std::string& path, Allocator& allocator)
     const auto index = static_cast<uint64_t>(i);
     if (zip_stat_index(archive.get(), index, 0, &entry) != 0) fail_to_load(path, zip_strerror(archive.get()));
     std::string name = (entry.valid & ZIP_STAT_NAME) ? entry.name : "";
-    if (!std::string_view(name).ends_with(kSuffix)) fail_to_load(path, fmt::format("entry '{}' is not an array", name));
+    if (!std::string_view(name).ends_with(kSuffix)) {
+      left_out.push_back({name, why_no_array(name)});
+      continue;
+    }
     name.resize(name.size() - kSuffix.size());
     if (!seen.insert(name).second) fail_to_load(path, fmt::format("it has two arrays named '{}'", name));
-    tensors.push_back({name, load_entry(archive.get(), index, path, entry, allocator)});
+    try {
+      tensors.push_back({name, load_entry(archive.get(), index, path, entry, allocator)});
+    } catch (UnknownElements& unknown) { left_out.push_back({name, std::move(unknown.why)}); }
   }
+  if (tensors.empty() && !left_out.empty()) fail_without_arrays(path, left_out);
+  if (unread) *unread = std::move(left_out);
   return tensors;
 }
 

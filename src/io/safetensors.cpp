@@ -34,6 +34,7 @@ struct Entry {
   ElementFormat format;
   std::vector<int64_t> shape;
   uint64_t begin = 0, end = 0;  // in the data that follows the header
+  std::string why_unread;       // empty: TSL has the dtype
 };
 
 class HeaderReader {
@@ -87,9 +88,9 @@ class HeaderReader {
     entry.name = name;
     const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown),
                                      [&](const Known& k) { return k.name == dtype.get<std::string>(); });
-    if (known == std::end(kKnown))
-      bad(fmt::format("'{}' is {}, a dtype that TSL does not have", name, dtype.get<std::string>()));
-    entry.format = known->format;
+    const bool is_known = known != std::end(kKnown);
+    if (is_known) entry.format = known->format;
+    else entry.why_unread = fmt::format("it is {}, a dtype that TSL does not have", dtype.get<std::string>());
     for (const Json& extent : shape) {
       const uint64_t size = unsigned_number(name, extent);
       if (size > static_cast<uint64_t>(INT64_MAX)) bad_entry(name, "has a shape beyond any memory");
@@ -98,7 +99,7 @@ class HeaderReader {
     entry.begin = unsigned_number(name, offsets[0]);
     entry.end = unsigned_number(name, offsets[1]);
     if (entry.begin > entry.end || entry.end > data_size_) bad_entry(name, "lies beyond the end of the file");
-    if (checked_bytes(path_ + ": " + name, entry.shape, entry.format) != entry.end - entry.begin) {
+    if (is_known && checked_bytes(path_ + ": " + name, entry.shape, entry.format) != entry.end - entry.begin) {
       bad_entry(name, "has a shape that does not fit its offsets");
     }
     return entry;
@@ -138,7 +139,18 @@ std::string read_header(FileReader& file) {
 
 }  // namespace
 
-std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& allocator) {
+namespace {
+
+void skip(ByteReader& reader, uint64_t bytes) {
+  char dropped[4096];
+  for (; bytes > 0; bytes -= std::min<uint64_t>(bytes, sizeof dropped))
+    reader.read(dropped, std::min<uint64_t>(bytes, sizeof dropped));
+}
+
+}  // namespace
+
+std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& allocator,
+                                          std::vector<UnreadEntry>* unread) {
   FileReader file(path);
   const std::string header = read_header(file);
   const std::vector<Entry> entries = HeaderReader(path, file.left()).read(header);
@@ -149,8 +161,18 @@ std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& al
   });
   std::vector<NamedTensor> tensors(entries.size());
   for (size_t i : order) {
-    tensors[i] = {entries[i].name, read_elements(file, entries[i].shape, entries[i].format, allocator)};
+    const Entry& entry = entries[i];
+    if (!entry.why_unread.empty()) skip(file, entry.end - entry.begin);
+    else tensors[i] = {entry.name, read_elements(file, entry.shape, entry.format, allocator)};
   }
+  std::vector<UnreadEntry> left_out;
+  for (const Entry& entry : entries) {
+    if (!entry.why_unread.empty()) left_out.push_back({entry.name, entry.why_unread});
+  }
+  std::erase_if(tensors, [](const NamedTensor& each) { return !each.tensor; });
+  if (tensors.empty() && !left_out.empty())
+    fail_to_load(path, fmt::format("'{}': {}", left_out[0].name, left_out[0].why));
+  if (unread) *unread = std::move(left_out);
   return tensors;
 }
 

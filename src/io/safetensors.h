@@ -10,7 +10,9 @@ namespace tsl {
 
 /// Reads the tensors in the order of the header. Throws Failure (io) for headers that are malformed, repeat a name, or
 /// whose tensors overlap, leave gaps or extend beyond the file; all of this before memory is allocated for any tensor.
-std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& allocator);
+/// A tensor of a dtype that TSL does not have goes to `unread`, unless that is null; if all are such, that is an error.
+std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& allocator,
+                                          std::vector<UnreadEntry>* unread = nullptr);
 void save_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors);
 
 }  // namespace tsl

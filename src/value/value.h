@@ -264,7 +264,9 @@ struct Tuple : Sequence {
 
 /// Ordered string keys. Records of equal shape share their key list, so comparing pointers usually suffices.
 struct RecordKeys : Counted {
-  std::vector<Name> names;    // grows through add() alone
+  std::vector<Name> names;  // grows through add() alone
+  // What the file that the record was read from holds besides, by name, and why it was not read; null: nothing.
+  std::shared_ptr<const std::vector<std::pair<std::string, std::string>>> unread;
   int find(Name name) const;  // -1 if there is no such key
   void add(Name name);        // appends a key, which must be new
 

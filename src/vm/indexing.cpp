@@ -121,10 +121,28 @@ std::vector<std::string> keys_of(const Record& record) {
   return keys;
 }
 
+std::vector<std::string> without_empty(std::vector<std::string> hints) {
+  std::erase(hints, "");
+  return hints;
+}
+
+/// Returns why the file of a record gave it no such key, or names what else the file did not give; "" without either.
+std::string reason_unread(const Record& record, const std::string& key) {
+  if (!record.keys || !record.keys->unread) return "";
+  std::string others;
+  for (const auto& [name, why] : *record.keys->unread) {
+    if (name == key) return why;
+    others += (others.empty() ? "its file has what was not read: '" : ", '") + name + "'";
+  }
+  return others;
+}
+
 [[noreturn]] void unknown_key(const Record& record, const std::string& key) {
   const std::string near = nearest_name(key, keys_of(record));
   std::string hint = near.empty() ? list_keys(keys_of(record)) : fmt::format("did you mean '{}'?", near);
-  fail_with(ErrorKind::index, fmt::format("the record has no key '{}'", key), hints_of(std::move(hint)));
+  std::vector<std::string> hints = hints_of(reason_unread(record, key));
+  hints.push_back(std::move(hint));
+  fail_with(ErrorKind::index, fmt::format("the record has no key '{}'", key), without_empty(std::move(hints)));
 }
 
 /// Says what to write where an object takes no index.
@@ -293,7 +311,10 @@ std::vector<std::string> methods_of(Context& context, const Value& object) {
     hint = hint_for_field(object, field, known, methods_of(context, object));
     if (hint.empty() && object.is(Tag::record)) hint = list_keys(known);
   }
-  fail_with(ErrorKind::name, fmt::format("{} has no field '{}'", owner, field), hints_of(std::move(hint)));
+  std::vector<std::string> hints;
+  if (object.is(Tag::record)) hints = hints_of(reason_unread(object.as<Record>(), field));
+  hints.push_back(std::move(hint));
+  fail_with(ErrorKind::name, fmt::format("{} has no field '{}'", owner, field), without_empty(std::move(hints)));
 }
 
 Value module_field(Context& context, const Value& object, Name field) {

@@ -74,7 +74,9 @@ std::string hint_for_operands(BinaryOp op, const Value& a, const Value& b) {
   if (a.is_nil() || b.is_nil()) return hint_for_nil(Value());
   const Value& other = is_text(a) ? b : a;  // beside a str
   if (op == BinaryOp::add && is_text(a) != is_text(b)) {
-    const std::string hint = hint_to_make(Wanted::text, other);
+    const std::string hint = is_items(other) || other.is(Tag::tensor)  // which may be cut, as f-strings do
+                                 ? fmt::format("`str(x)` makes a str of a {}", type_name(other))
+                                 : hint_to_make(Wanted::text, other);
     return hint.empty() ? hint : hint + ", and so does an f-string: `f\"{x}\"`";
   }
   if (op == BinaryOp::in) {

@@ -295,7 +295,37 @@ TEST_CASE_METHOD(Fixture, "npz: round trip, and what archives can hide") {
     zip_t* archive = zip_open(path.c_str(), ZIP_CREATE, nullptr);
     zip_file_add(archive, "readme.txt", zip_source_buffer(archive, "hello", 5, 0), 0);
     zip_close(archive);
-    CHECK_THAT(error_of([&] { load_npz(path, allocator); }), Contains("'readme.txt' is not an array"));
+    CHECK_THAT(error_of([&] { load_npz(path, allocator); }), Contains("no array that TSL can hold"));
+  }
+  SECTION("what is no array of TSL's is left out and named, and the rest is read") {
+    const auto entry = [](const char* descr, size_t bytes) {
+      return npy(fmt::format("{{'descr': {}, 'fortran_order': False, 'shape': (1,)}}", descr),
+                 std::string(bytes, '\0'));
+    };
+    const std::pair<std::string, std::string> entries[] = {
+        {"z.npy", entry("'<c16'", 16)},      {"text.npy", entry("'<U3'", 12)},
+        {"a.npy", entry("'<f4'", 4)},        {"objects.npy", entry("'|O'", 9)},
+        {"dates.npy", entry("'<M8[s]'", 8)}, {"fields.npy", entry("[('x', '<i4')]", 4)},
+        {"wide.npy", entry("'<f16'", 16)},   {"README.md", "what this is"},
+        {"b.npy", entry("'|b1'", 1)}};
+    zip_t* archive = zip_open(path.c_str(), ZIP_CREATE, nullptr);
+    for (const auto& [name, bytes] : entries)
+      zip_file_add(archive, name.c_str(), zip_source_buffer(archive, bytes.data(), bytes.size(), 0), 0);
+    zip_dir_add(archive, "folder", 0);
+    REQUIRE(zip_close(archive) == 0);
+    std::vector<UnreadEntry> unread;
+    const std::vector<NamedTensor> read = load_npz(path, allocator, &unread);
+    REQUIRE(read.size() == 2);
+    CHECK(read[0].name == "a");
+    CHECK(read[1].name == "b");
+    std::string reasons;
+    for (const UnreadEntry& each : unread) reasons += each.name + ": " + each.why + "\n";
+    for (const char* reason : {"z: TSL has no dtype for '<c16': it holds complex numbers", "text: ", "holds text",
+                               "objects: ", "objects of Python", "dates: ", "fields: it holds records",
+                               "wide: ", "README.md: it is no array", "folder/: it is a folder"})
+      CHECK_THAT(reasons, Contains(reason));
+    CHECK(unread.size() == 8);
+    CHECK(load_npz(path, allocator).size() == 2);
   }
   SECTION("an entry that claims more than it can hold") {
     save_npz(path, {{"w", tensor(DType::f32, {100})}});
@@ -306,6 +336,23 @@ TEST_CASE_METHOD(Fixture, "npz: round trip, and what archives can hide") {
     folder.write("a.npz", bytes);
     CHECK_FALSE(error_of([&] { load_npz(path, allocator); }).empty());
   }
+}
+
+TEST_CASE_METHOD(Fixture, "safetensors: a tensor of another dtype is left out and named") {
+  const std::string header = R"({"a": {"dtype": "F8_E4M3", "shape": [3], "data_offsets": [0, 3]},)"
+                             R"( "b": {"dtype": "U8", "shape": [2], "data_offsets": [3, 5]}})";
+  std::vector<UnreadEntry> unread;
+  const std::string path = folder.write("m.safetensors", safetensors(header, std::string("\1\2\3\4\5", 5)));
+  const std::vector<NamedTensor> read = load_safetensors(path, allocator, &unread);
+  REQUIRE(read.size() == 1);
+  CHECK(read[0].name == "b");
+  CHECK(elements<uint8_t>(read[0].tensor) == std::vector<uint8_t>{4, 5});
+  REQUIRE(unread.size() == 1);
+  CHECK(unread[0].name == "a");
+  CHECK_THAT(unread[0].why, Contains("F8_E4M3"));
+  CHECK_THAT(
+      safetensors_error(R"({"a": {"dtype": "C64", "shape": [1], "data_offsets": [0, 8]}})", std::string(8, '\0')),
+      Contains("C64"));
 }
 
 TEST_CASE_METHOD(Fixture, "safetensors: round trip of every dtype") {
