@@ -12,6 +12,11 @@ if [[ -f $build ]]; then
   tar -xf "$build" -C "$folder/prefix" --strip-components=1
 elif [[ -f $build/CMakeCache.txt ]]; then
   cmake --install "$build" --prefix "$folder/prefix" >"$folder/install.log"
+  # A build of the program alone, as the tools make: what is missing is built, which finds nothing to do here.
+  sed -E "s|NOT EXISTS \"[^\"]*/libtsl.so[^\"]*\"|NOT EXISTS \"$folder/none\"|" "$build/cmake_install.cmake" >"$folder/partial.cmake"
+  cmake -DCMAKE_INSTALL_PREFIX="$folder/partial" -P "$folder/partial.cmake" >"$folder/partial.log"
+  grep -q 'Building libtsl first' "$folder/partial.log"
+  [[ -n $(find "$folder/partial" -name libtsl.so) ]]
 else
   ln -s "$build" "$folder/prefix"
 fi
