@@ -69,7 +69,7 @@ signature : '(' (parameter (',' parameter)* ','?)? ')' ('->' annotation)? ;
 parameter : NAME (':' annotation ('in' limits)?)? ('=' expression)? ;
 
 /// What a builtin declares, in one line of text: sum(x: array, axis: integers | nil = nil)     print(...values: any)
-declaredSignature : NAME '(' (declaredParameter (',' declaredParameter)* ','?)? ')' EOF ;
+declaredSignature : NAME '(' (declaredParameter (',' declaredParameter)* ','?)? ')' ('->' annotation)? EOF ;
 
 declaredParameter : parameter | '...' NAME ':' annotation ;
 

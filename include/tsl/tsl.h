@@ -441,7 +441,8 @@ typedef tsl_status (*tsl_native)(tsl_engine engine, void* user, const tsl_value*
 typedef struct tsl_function {
   size_t struct_size;   /* set by tsl_function_init(); tells which fields the program knows */
   tsl_string signature; /* "scale(x: f32[n, m], by: float = 1.0)": parameters as in the language's declarations, with
-                           defaults that are constants. Each call is checked against it */
+                           defaults that are constants. Each call is checked against it; with "-> f32[n, m]" behind
+                           it, so is each result */
   tsl_string doc;       /* shown by help() */
   tsl_native call;
   tsl_native
@@ -460,7 +461,7 @@ TSL_API tsl_status tsl_function_init_sized(tsl_function* function, size_t struct
 #define tsl_function_init(function) tsl_function_init_sized((function), sizeof(tsl_function))
 
 /* Defines a function that later runs may call. TSL_NAME if there is one of that name, TSL_SYNTAX if the signature is
- * none. */
+ * none, whose error has a place in it, in a file "<signature>". */
 TSL_API tsl_status tsl_define_function(tsl_engine engine, const tsl_function* function);
 /* Defines a function that has no derivative and is not pure. */
 TSL_API tsl_status tsl_define(tsl_engine engine, tsl_string signature, tsl_string doc, tsl_native function, void* user,

@@ -143,12 +143,29 @@ void Host::add_function(std::unique_ptr<HostFunction> function) {
   } catch (...) {
     functions_.pop_back();
     throw;
+  } catch (Failure& failure) {
+    place_in_signature(failure.error(), functions_.back()->signature_text);
+    functions_.pop_back();
+    throw;
   }
 }
 
 void Host::add_type(std::unique_ptr<HostType> type) {
   for (const auto& each : types_) {
     if (each->address == type->address) throw Misuse{fmt::format("'type' is {} already", each->name)};
+/// Gives an error of a signature its place in the text, which is kept until the next one: a name is wrong as a whole.
+void Host::place_in_signature(Error& error, const std::string& text) {
+  if (wrong_signature_ > 0) engine_->sources().forget(wrong_signature_);
+  wrong_signature_ = engine_->sources().add("<signature>", text);
+  if (!error.span.valid()) {
+    const auto end = static_cast<uint32_t>(std::min(text.find('('), text.size()));
+    error.span = {wrong_signature_, 0, end};
+  }
+  error.span.source = wrong_signature_;
+  for (Error& other : error.others) other.span.source = wrong_signature_;
+  for (RelatedPlace& place : error.related) place.span.source = wrong_signature_;
+}
+
   }
   types_.push_back(std::move(type));
   try {

@@ -98,6 +98,7 @@ class Host {
   std::optional<std::string> load_source(tsl_load_module load, void* user, const std::string& path,
                                          const std::string& importer) const;
   void drop();
+  void place_in_signature(Error& error, const std::string& text);
   void release_ended_exports();
 
   const uint64_t id_;
@@ -107,6 +108,7 @@ class Host {
   std::unique_ptr<Engine> engine_;
   Handles handles_;
   Problem problem_;
+  uint32_t wrong_signature_ = 0;     // the source of the last one that was refused; 0: none
   std::atomic<uint64_t> user_{0};    // the thread that uses the engine, by the address of a variable of its own
   std::atomic<uint32_t> owners_{1};  // the host program, and each export
   std::atomic<Export*> ended_exports_{nullptr};

@@ -126,6 +126,7 @@ Signature parse_signature(std::string_view text, Interner& names, const Builtins
     if (parameter.default_value) signature.parameters.back().default_value = constant(*parameter.default_value);
   }
   if (declared->rest) signature.rest = parameter_info(*declared->rest, builtins, register_of);
+  if (declared->function->returns) signature.result = value_type(*declared->function->returns, builtins, register_of);
   return signature;
 }
 

@@ -31,7 +31,8 @@ struct Declaration {
   ast::Parameter* rest = nullptr;  // `...name: type`, which takes further positional arguments; may be null
 };
 
-/// Parses "sum(x: array, axis: integers | nil = nil)". Throws Failure (syntax).
+/// Parses "sum(x: array, axis: integers | nil = nil)", with a result if it has one: "-> f32[n]". Throws Failure
+/// (syntax).
 std::unique_ptr<Declaration> parse_declaration(std::string_view text, Interner& names);
 
 /// What the resolver needs to know about names outside the module.

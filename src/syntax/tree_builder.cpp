@@ -65,7 +65,7 @@ Function* TreeBuilder::build(Parser::DeclaredSignatureContext* context, Paramete
     others.annotation = annotation(*made, item->annotation(), dims);
     rest = arena_.make<Parameter>(others);
   }
-  parameters(*made, named, nullptr);
+  parameters(*made, named, context->annotation());
   return made;
 }
 

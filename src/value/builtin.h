@@ -27,8 +27,8 @@ struct Args {
 struct Builtin {
   std::string_view name;
   /// The signature, such as "sum(x: array, axis: integers | nil = nil)": parameters with their types and limits, as in
-  /// annotations, constant defaults, `...rest` last. Parsed once; each call is checked against it before the function
-  /// runs.
+  /// annotations, constant defaults, `...rest` last, and `-> type` for the result of a function of the host program.
+  /// Parsed once; each call is checked against it before the function runs, and its result behind it.
   std::string_view signature;
   std::string_view doc;  // one line or more; shown by help()
   Value (*function)(Context&, Args);
