@@ -343,6 +343,11 @@ TSL_API tsl_status tsl_tensor_copy(tsl_engine engine, const tsl_tensor_type* typ
  * is 0. (For an array of the host with the same shape, set is_strided to false.) */
 TSL_API tsl_status tsl_tensor_get_type(tsl_engine engine, tsl_value tensor, tsl_tensor_type* type);
 /* Copies the elements to the host's memory, densely in row order. bytes: the size of that memory, which must be that of
+/* Gives wrapped memory back to the host: releases the handle `tensor`, and calls `release` before it returns. What else
+ * refers to the memory, such as variables, views and other handles, refers to a copy of it from then on. Addresses that
+ * tsl_tensor_map() has returned remain the host's memory. TSL_MISUSE, and nothing changes, if the tensor has no memory
+ * of the host, or another framework uses it (tsl_tensor_to_dlpack()); TSL_MEMORY if there is none for the copy. */
+TSL_API tsl_status tsl_tensor_unwrap(tsl_engine engine, tsl_value tensor);
  * the elements. */
 TSL_API tsl_status tsl_tensor_read(tsl_engine engine, tsl_value tensor, void* data, size_t bytes);
 /* Returns the address of element [0, 0, …] of a tensor in host memory, without a copy: to be read with the strides of
@@ -352,6 +357,10 @@ TSL_API tsl_status tsl_tensor_map(tsl_engine engine, tsl_value tensor, const voi
 /* ---- GPUs ----
  *
  * An engine's work for a GPU runs on one stream, in the order of its calls, and calls return before it is done. These
+/* Copies the elements to the host's memory as its type describes it, with strides if it has any. TSL_TYPE if the tensor
+ * has another dtype, TSL_SHAPE if it has another shape; TSL_MISUSE if the type is none, repeats elements, or has one
+ * beyond `type->bytes`. */
+TSL_API tsl_status tsl_tensor_read_into(tsl_engine engine, tsl_value tensor, const tsl_tensor_type* type, void* data);
  * calls order it with the host's streams and wait for nothing. Reading a tensor waits, and so does a script where its
  * next step depends on elements: item(), conditions, ops that check indices. Devices are named "cuda" or "cuda:1";
  * they need TSL_ALLOW_GPU. */

@@ -41,6 +41,16 @@ tsl_status tsl_tensor_wrap_device(tsl_engine engine, tsl_string device, const ts
   });
 }
 
+tsl_status tsl_tensor_unwrap(tsl_engine engine, tsl_value tensor) {
+  return run_call(engine, [&](Host& host) {
+    Tensor given = tensor_of(host, tensor);
+    const bool is_only = given->use_count() == 2 && given->storage->use_count() == 1;  // the handle, and this variable
+    give_back(host, given, is_only);
+    given = Tensor();
+    host.handles().release(tensor);
+  });
+}
+
 tsl_status tsl_tensor_copy(tsl_engine engine, const tsl_tensor_type* type, const void* data, tsl_value* result) {
   return run_call(engine, [&](Host& host) {
     require_pointer(result, "result");
@@ -83,6 +93,44 @@ tsl_status tsl_tensor_read(tsl_engine engine, tsl_value tensor, void* data, size
     if (size == 0) return;
     require_pointer(data, "data");
     std::memcpy(data, dense(host.engine(), t).data(), size);
+  });
+}
+
+namespace {
+
+/// Copies dense elements to places with strides, along one axis after the other.
+void scatter(const std::byte*& from, std::byte* to, const Layout& layout, int axis, size_t element) {
+  if (axis == layout.rank()) {
+    std::memcpy(to, from, element);
+    from += element;
+    return;
+  }
+  const int64_t stride = layout.strides[axis].hint() * static_cast<int64_t>(element);
+  for (int64_t i = 0; i < layout.shape[axis].hint(); ++i) scatter(from, to + i * stride, layout, axis + 1, element);
+}
+
+}  // namespace
+
+tsl_status tsl_tensor_read_into(tsl_engine engine, tsl_value tensor, const tsl_tensor_type* type, void* data) {
+  return run_call(engine, [&](Host& host) {
+    const CheckedType wanted = checked(type);
+    const Tensor t = tensor_of(host, tensor);
+    if (t.dtype() != wanted.dtype)
+      fail(ErrorKind::type, "the host's array is {}, and the tensor {}", describe(wanted.dtype, wanted.layout.shape),
+           describe(t));
+    if (!(t.shape() == wanted.layout.shape))
+      fail(ErrorKind::shape, "the host's array is {}, and the tensor {}", describe(wanted.dtype, wanted.layout.shape),
+           describe(t));
+    if (may_overlap(wanted)) throw Misuse{"'type->strides' let elements share memory"};
+    require_alignment(data, wanted);
+    if (wanted.elements == 0) return;
+    const Tensor elements = dense(host.engine(), t);
+    if (wanted.layout.is_contiguous()) {
+      std::memcpy(data, elements.data(), wanted.bytes());
+      return;
+    }
+    const std::byte* from = elements.data();
+    scatter(from, static_cast<std::byte*>(data), wanted.layout, 0, size_of(wanted.dtype));
   });
 }
 

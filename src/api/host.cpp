@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "api/host_function.h"
+#include "api/host_memory.h"
 #include "engine/log_topics.h"
 #include "tensor/device_names.h"
 
@@ -90,11 +91,13 @@ void Host::drop() {
 void Host::begin_export(Export& exported, Tensor tensor) {
   exported.host = this;
   exported.tensor = std::move(tensor);
+  count_export(exported.tensor, 1);
   owners_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Host::end_export(Export* exported) {
   Host& host = *exported->host;
+  count_export(exported->tensor, -1);
   exported->next = host.ended_exports_.load(std::memory_order_relaxed);
   while (!host.ended_exports_.compare_exchange_weak(exported->next, exported, std::memory_order_release)) {}
   host.drop();
@@ -140,19 +143,16 @@ void Host::add_function(std::unique_ptr<HostFunction> function) {
   functions_.push_back(std::move(function));
   try {
     engine_->define(*functions_.back());
-  } catch (...) {
-    functions_.pop_back();
-    throw;
   } catch (Failure& failure) {
     place_in_signature(failure.error(), functions_.back()->signature_text);
+    functions_.pop_back();
+    throw;
+  } catch (...) {
     functions_.pop_back();
     throw;
   }
 }
 
-void Host::add_type(std::unique_ptr<HostType> type) {
-  for (const auto& each : types_) {
-    if (each->address == type->address) throw Misuse{fmt::format("'type' is {} already", each->name)};
 /// Gives an error of a signature its place in the text, which is kept until the next one: a name is wrong as a whole.
 void Host::place_in_signature(Error& error, const std::string& text) {
   if (wrong_signature_ > 0) engine_->sources().forget(wrong_signature_);
@@ -166,6 +166,9 @@ void Host::place_in_signature(Error& error, const std::string& text) {
   for (RelatedPlace& place : error.related) place.span.source = wrong_signature_;
 }
 
+void Host::add_type(std::unique_ptr<HostType> type) {
+  for (const auto& each : types_) {
+    if (each->address == type->address) throw Misuse{fmt::format("'type' is {} already", each->name)};
   }
   types_.push_back(std::move(type));
   try {

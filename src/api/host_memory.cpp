@@ -1,6 +1,9 @@
 #include "api/host_memory.h"
 
 #include <algorithm>
+#include <atomic>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -30,21 +33,6 @@ int64_t reach_along(int64_t reach, int64_t extent, int64_t stride, size_t elemen
   return reach;
 }
 
-/// Whether strides might let two elements share memory; sure of none where each axis steps over those within it.
-bool may_overlap(const CheckedType& type) {
-  std::vector<std::pair<int64_t, int64_t>> axes;  // stride, and extent
-  for (int i = 0; i < type.layout.rank(); ++i) {
-    if (type.layout.shape[i].hint() > 1) axes.emplace_back(type.layout.strides[i].hint(), type.layout.shape[i].hint());
-  }
-  std::sort(axes.begin(), axes.end());
-  int64_t last = 0;  // of the elements along the axes before
-  for (const auto& [stride, extent] : axes) {
-    if (stride <= last) return type.elements > 0;
-    last += stride * (extent - 1);
-  }
-  return false;
-}
-
 /// Owns one block of the host program's memory: frees it by calling the host, and itself.
 class ForeignMemory final : public Allocator {
  public:
@@ -53,11 +41,8 @@ class ForeignMemory final : public Allocator {
   Ref<Storage> allocate(uint64_t) override { fail(ErrorKind::memory, "the host's memory cannot grow"); }
   void free(Storage* storage) override {
     delete storage;
-    try {
-      where_.signal();
-    } catch (const Failure&) {
-      // The GPU has failed for good, which was reported where it happened.
-    }
+    const Ref<Storage> copy = std::move(copy_);
+    if (!copy) signal();
     const tsl_release_function release = release_;
     void* const user = user_;
     delete this;
@@ -66,11 +51,34 @@ class ForeignMemory final : public Allocator {
   void release_cache() override {}
   Stats stats() const override { return {}; }
 
+  /// Puts the block where a copy of it is, and releases the host's memory.
+  void move_to(Storage& storage, Ref<Storage> copy) {
+    signal();
+    storage.move_to(copy->data());
+    copy_ = std::move(copy);
+    if (const tsl_release_function release = std::exchange(release_, nullptr)) release(user_);
+  }
+  bool is_given_back() const { return static_cast<bool>(copy_); }
+  std::atomic<int> exports{0};  // to other frameworks, which have the address
+
  private:
+  void signal() const {
+    try {
+      where_.signal();
+    } catch (const Failure&) {
+      // The GPU has failed for good, which was reported where it happened.
+    }
+  }
+
   const DeviceStream where_;
-  const tsl_release_function release_;
+  tsl_release_function release_;
   void* const user_;
+  Ref<Storage> copy_;  // after the memory was given back
 };
+
+ForeignMemory* foreign_memory(const Tensor& tensor) {
+  return tensor->storage ? dynamic_cast<ForeignMemory*>(tensor->storage->allocator()) : nullptr;
+}
 
 }  // namespace
 
@@ -112,6 +120,20 @@ CheckedType checked(const tsl_tensor_type* type) {
     throw Misuse{
         fmt::format("the elements of 'type' reach {} bytes, and 'type->bytes' is {}", out.reach_bytes(), type->bytes)};
   return out;
+}
+
+bool may_overlap(const CheckedType& type) {
+  std::vector<std::pair<int64_t, int64_t>> axes;  // stride, and extent
+  for (int i = 0; i < type.layout.rank(); ++i) {
+    if (type.layout.shape[i].hint() > 1) axes.emplace_back(type.layout.strides[i].hint(), type.layout.shape[i].hint());
+  }
+  std::sort(axes.begin(), axes.end());
+  int64_t last = 0;  // of the elements along the axes before
+  for (const auto& [stride, extent] : axes) {
+    if (stride <= last) return type.elements > 0;
+    last += stride * (extent - 1);
+  }
+  return false;
 }
 
 void require_alignment(const void* data, const CheckedType& type) {
@@ -156,6 +178,22 @@ Tensor wrap_memory(const CheckedType& type, void* data, const DeviceStream& wher
   memory.release();  // to the storage
   release.dismiss();
   return Tensor(type.dtype, type.layout, std::move(storage));
+}
+
+void count_export(const Tensor& tensor, int change) {
+  if (ForeignMemory* const memory = foreign_memory(tensor)) memory->exports += change;
+}
+
+void give_back(Host& host, const Tensor& tensor, bool is_only) {
+  ForeignMemory* const memory = foreign_memory(tensor);
+  if (!memory || memory->is_given_back()) throw Misuse{"'tensor' has no memory of the host"};
+  if (memory->exports > 0) throw Misuse{"another framework uses the memory of 'tensor'"};
+  if (is_only) return;
+  Storage& storage = *tensor->storage;
+  const auto elements = static_cast<int64_t>(storage.bytes() / size_of(tensor.dtype()));
+  const Tensor whole(tensor.dtype(), Layout::contiguous({elements}), tensor->storage);
+  Engine& engine = host.engine();
+  memory->move_to(storage, engine.runtime().read(engine.ops().call(Op::copy, {whole}))->storage);
 }
 
 Tensor tensor_of(Host& host, tsl_value handle) {

@@ -21,6 +21,8 @@ struct CheckedType {
 CheckedType checked(const tsl_tensor_type* type);
 /// Checks a shape with its strides, null for a dense tensor. Throws Misuse.
 CheckedType checked(DType dtype, std::span<const int64_t> shape, const int64_t* strides);
+/// Whether strides might let two elements share memory; sure of none where each axis steps over those within it.
+bool may_overlap(const CheckedType& type);
 /// Throws Misuse unless the elements of a type may be at `data`.
 void require_alignment(const void* data, const CheckedType& type);
 
@@ -65,6 +67,13 @@ DeviceStream stream_of(Host& host, Device device, tsl_stream stream);
 
 /// Makes a tensor of the host's memory, which then owns `release`.
 Tensor wrap_memory(const CheckedType& type, void* data, const DeviceStream& where, tsl_access access, Release& release);
+
+/// Counts an export of a tensor that begins (1) or ends (-1), if it has the host's memory. May be called in any thread.
+void count_export(const Tensor& tensor, int change);
+
+/// Gives the host's memory back that a tensor has: all that refers to it then has a copy. `is_only`: nothing does, and
+/// so there is none; the last reference releases it. Throws Misuse.
+void give_back(Host& host, const Tensor& tensor, bool is_only);
 
 /// Returns the tensor of a handle, with its elements. Throws Misuse.
 Tensor tensor_of(Host& host, tsl_value handle);

@@ -47,6 +47,12 @@ class Storage : public Counted {
   Device device() const { return device_; }
   /// Whether the only tensor that references it may write its elements.
   bool is_exclusive() const { return use_count() == 1 && !is_read_only_; }
+  Allocator* allocator() const { return allocator_; }
+  /// Puts the block at another address, where a copy of its bytes is, so that its allocator can give the memory up.
+  void move_to(void* data) {
+    data_ = data;
+    is_read_only_ = false;
+  }
 
  private:
   friend class BlockCache;
