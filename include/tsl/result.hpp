@@ -7,11 +7,19 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "tsl/tsl.h"
 
 namespace tsl {
 inline namespace api0 {  // so that these names are none of the library's own
+
+/// A call that led to an error.
+struct Frame {
+  std::string function;  // "<main>" for the code outside of functions
+  std::string file;
+  uint32_t line = 0;  // of the call
+};
 
 /// Why a call failed.
 struct Error {
@@ -20,6 +28,8 @@ struct Error {
   std::string text;  // as the program `tsl` shows it, with the source line
   std::string file;  // "" if no place is known
   uint32_t line = 0, column = 0;
+  std::vector<Frame> frames = {};  // the calls that led there, the innermost first
+  std::vector<std::string> hints = {}, notes = {};
 };
 
 class Exception : public std::exception {

@@ -230,6 +230,8 @@ typedef struct tsl_error {
   uint32_t column;     /* from 1, in code points */
   uint32_t end_column; /* of the place's end, which it does not contain, if that is in the same line */
   size_t frames;       /* the calls that led there: tsl_get_frame() */
+  size_t hints;        /* what may help, as sentences: tsl_get_hint() */
+  size_t notes;        /* what else is known: tsl_get_note() */
 } tsl_error;
 
 typedef struct tsl_frame {
@@ -239,10 +241,13 @@ typedef struct tsl_frame {
 } tsl_frame;
 
 /* Reads the error of the engine's last call that failed. Its strings are valid until a call of this engine fails again.
- * Neither this nor the next three calls change it. engine: {0} for the last tsl_engine_create() of this thread. */
+ * Neither this nor the next five calls change it. engine: {0} for the last tsl_engine_create() of this thread. */
 TSL_API tsl_status tsl_get_error(tsl_engine engine, tsl_error* error);
 /* Reads one of its calls; 0 is the innermost. */
 TSL_API tsl_status tsl_get_frame(tsl_engine engine, size_t index, tsl_frame* frame);
+/* Reads one of its hints or notes, from 0 on. */
+TSL_API tsl_status tsl_get_hint(tsl_engine engine, size_t index, tsl_string* hint);
+TSL_API tsl_status tsl_get_note(tsl_engine engine, size_t index, tsl_string* note);
 /* Formats the error as the program `tsl` shows it: several lines, with the source line. */
 TSL_API tsl_status tsl_get_error_text(tsl_engine engine, tsl_string* text);
 /* Formats the error as a JSON object: {"kind", "message", "file", "line", "column", "end_column", "hints", "notes",
@@ -288,6 +293,8 @@ TSL_API tsl_status tsl_retain(tsl_engine engine, tsl_value value, tsl_value* res
 TSL_API tsl_status tsl_release(tsl_engine engine, tsl_value value);
 
 TSL_API tsl_status tsl_get_kind(tsl_engine engine, tsl_value value, tsl_kind* kind);
+/* Read a number. A tensor of rank 0 counts as its element, for which the call waits: of bools as a bool, of ints as an
+ * int, of floats as a float. TSL_MISUSE for any other value. */
 TSL_API tsl_status tsl_get_bool(tsl_engine engine, tsl_value value, bool* result);
 TSL_API tsl_status tsl_get_int(tsl_engine engine, tsl_value value, int64_t* result);
 /* Reads a float, or an int as a float. */
@@ -336,6 +343,11 @@ typedef enum tsl_access TSL_ANY_INT {
  * the type is none, or if an element of it lies beyond `type->bytes`. */
 TSL_API tsl_status tsl_tensor_wrap(tsl_engine engine, const tsl_tensor_type* type, void* data, tsl_access access,
                                    tsl_release_function release, void* user, tsl_value* result);
+/* Gives wrapped memory back to the host: releases the handle `tensor`, and calls `release` before it returns. What else
+ * refers to the memory, such as variables, views and other handles, refers to a copy of it from then on. Addresses that
+ * tsl_tensor_map() has returned remain the host's memory. TSL_MISUSE, and nothing changes, if the tensor has no memory
+ * of the host, or another framework uses it (tsl_tensor_to_dlpack()); TSL_MEMORY if there is none for the copy. */
+TSL_API tsl_status tsl_tensor_unwrap(tsl_engine engine, tsl_value tensor);
 /* Makes a tensor of a copy of the host's memory, on the engine's device; fails as tsl_tensor_wrap() does. data: NULL
  * for zeros. */
 TSL_API tsl_status tsl_tensor_copy(tsl_engine engine, const tsl_tensor_type* type, const void* data, tsl_value* result);
@@ -343,13 +355,12 @@ TSL_API tsl_status tsl_tensor_copy(tsl_engine engine, const tsl_tensor_type* typ
  * is 0. (For an array of the host with the same shape, set is_strided to false.) */
 TSL_API tsl_status tsl_tensor_get_type(tsl_engine engine, tsl_value tensor, tsl_tensor_type* type);
 /* Copies the elements to the host's memory, densely in row order. bytes: the size of that memory, which must be that of
-/* Gives wrapped memory back to the host: releases the handle `tensor`, and calls `release` before it returns. What else
- * refers to the memory, such as variables, views and other handles, refers to a copy of it from then on. Addresses that
- * tsl_tensor_map() has returned remain the host's memory. TSL_MISUSE, and nothing changes, if the tensor has no memory
- * of the host, or another framework uses it (tsl_tensor_to_dlpack()); TSL_MEMORY if there is none for the copy. */
-TSL_API tsl_status tsl_tensor_unwrap(tsl_engine engine, tsl_value tensor);
  * the elements. */
 TSL_API tsl_status tsl_tensor_read(tsl_engine engine, tsl_value tensor, void* data, size_t bytes);
+/* Copies the elements to the host's memory as its type describes it, with strides if it has any. TSL_TYPE if the tensor
+ * has another dtype, TSL_SHAPE if it has another shape; TSL_MISUSE if the type is none, repeats elements, or has one
+ * beyond `type->bytes`. */
+TSL_API tsl_status tsl_tensor_read_into(tsl_engine engine, tsl_value tensor, const tsl_tensor_type* type, void* data);
 /* Returns the address of element [0, 0, …] of a tensor in host memory, without a copy: to be read with the strides of
  * tsl_tensor_get_type(), while the handle is valid. TSL_DEVICE if the tensor is on a GPU. */
 TSL_API tsl_status tsl_tensor_map(tsl_engine engine, tsl_value tensor, const void** data);
@@ -357,10 +368,6 @@ TSL_API tsl_status tsl_tensor_map(tsl_engine engine, tsl_value tensor, const voi
 /* ---- GPUs ----
  *
  * An engine's work for a GPU runs on one stream, in the order of its calls, and calls return before it is done. These
-/* Copies the elements to the host's memory as its type describes it, with strides if it has any. TSL_TYPE if the tensor
- * has another dtype, TSL_SHAPE if it has another shape; TSL_MISUSE if the type is none, repeats elements, or has one
- * beyond `type->bytes`. */
-TSL_API tsl_status tsl_tensor_read_into(tsl_engine engine, tsl_value tensor, const tsl_tensor_type* type, void* data);
  * calls order it with the host's streams and wait for nothing. Reading a tensor waits, and so does a script where its
  * next step depends on elements: item(), conditions, ops that check indices. Devices are named "cuda" or "cuda:1";
  * they need TSL_ALLOW_GPU. */

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -47,6 +48,27 @@ inline Error error_of(tsl_engine engine, tsl_status status) {
   error.file = text(about.file);
   error.line = about.line;
   error.column = about.column;
+  for (size_t i = 0; i < about.frames; ++i) {
+    tsl_frame frame = {};
+    if (tsl_get_frame(engine, i, &frame) == TSL_OK)
+      error.frames.push_back({text(frame.function), text(frame.file), frame.line});
+  }
+  tsl_string sentence = {nullptr, 0};
+  for (size_t i = 0; i < about.hints; ++i) {
+    if (tsl_get_hint(engine, i, &sentence) == TSL_OK) error.hints.push_back(text(sentence));
+  }
+  for (size_t i = 0; i < about.notes; ++i) {
+    if (tsl_get_note(engine, i, &sentence) == TSL_OK) error.notes.push_back(text(sentence));
+  }
+  return error;
+}
+
+/// Makes an error of this header, which has no place.
+inline Error error_here(tsl_status kind, std::string message) {
+  Error error;
+  error.kind = kind;
+  error.text = message;
+  error.message = std::move(message);
   return error;
 }
 
@@ -66,6 +88,20 @@ template <class T> constexpr tsl_dtype dtype_of() {
 
 /// The address of a type of the program, by which engines know it.
 template <class T> inline char type_address = 0;
+
+template <class T> inline constexpr bool is_tuple = false;
+template <class... T> inline constexpr bool is_tuple<std::tuple<T...>> = true;
+template <class T>
+concept Dictionary = requires {
+  typename T::mapped_type;
+};
+/// A container of what is no number, and so makes a list and no tensor.
+template <class T>
+concept ListLike = requires(const T& from) {
+  typename T::value_type;
+  from.begin();
+}
+&&!Dictionary<T> && !std::is_arithmetic_v<typename T::value_type>;
 
 }  // namespace detail
 
@@ -216,14 +252,14 @@ class Tensor : public Value {
     const void* data = nullptr;
     const tsl_status status = tsl_tensor_map(engine(), handle(), &data);
     if (status != TSL_OK) return detail::error_of(engine(), status);
-    if (found.dtype != detail::dtype_of<T>()) return Error{TSL_TYPE, "the tensor has another dtype", "", "", 0, 0};
+    if (found.dtype != detail::dtype_of<T>()) return detail::error_here(TSL_TYPE, "the tensor has another dtype");
     return View<T>(*this, static_cast<const T*>(data), found);
   }
   /// Returns them likewise as a range. TSL_VALUE if they are not in row order without gaps.
   template <class T> Result<Span<T>> span() const {
     Result<View<T>> found = view<T>();
     if (!found) return found.error();
-    if (!found->is_contiguous()) return Error{TSL_VALUE, "the tensor's elements are not in row order", "", "", 0, 0};
+    if (!found->is_contiguous()) return detail::error_here(TSL_VALUE, "the tensor's elements are not in row order");
     return Span<T>(std::move(*found));
   }
 
@@ -247,7 +283,7 @@ class Tensor : public Value {
   /// Copies the elements to memory of the program, in row order. TSL_TYPE if they are not of type T, TSL_MISUSE if they
   /// are not as many.
   template <class T> Result<void> read_into(std::span<T> elements) const {
-    if (type().dtype != detail::dtype_of<T>()) return Error{TSL_TYPE, "the tensor has another dtype", "", "", 0, 0};
+    if (type().dtype != detail::dtype_of<T>()) return detail::error_here(TSL_TYPE, "the tensor has another dtype");
     const tsl_status status = tsl_tensor_read(engine(), handle(), elements.data(), elements.size_bytes());
     if (status != TSL_OK) return detail::error_of(engine(), status);
     return {};
@@ -283,7 +319,7 @@ template <class T> Result<T> Value::as() const {
     int64_t value = 0;
     status = tsl_get_int(engine_, handle_, &value);
     if (status == TSL_OK && std::in_range<T>(value)) return static_cast<T>(value);
-    if (status == TSL_OK) return Error{TSL_VALUE, "the int does not fit the type", "", "", 0, 0};
+    if (status == TSL_OK) return detail::error_here(TSL_VALUE, "the int does not fit the type");
   } else {
     static_assert(std::floating_point<T>, "a value of TSL has no such type");
     double value = 0;
@@ -292,6 +328,19 @@ template <class T> Result<T> Value::as() const {
   }
   return detail::error_of(engine_, status);
 }
+
+/// An argument of a call, or a field of a record, by its name.
+template <class T> struct Named {
+  std::string_view name;
+  const T& value;
+};
+/// Names a value, which must live until the call that takes it returns: call("f", 1, named("by", 2.0)).
+template <class T> Named<T> named(std::string_view name, const T& value) { return {name, value}; }
+
+namespace detail {
+template <class T> inline constexpr bool is_named = false;
+template <class T> inline constexpr bool is_named<Named<T>> = true;
+}  // namespace detail
 
 /// How an engine is made; see tsl_config.
 struct Config {
@@ -380,19 +429,37 @@ class Engine {
     return done(tsl_set(handle_, detail::text(name), converted->handle()));
   }
 
-  /// Makes a value of a bool, a number, a string or a span of numbers, whose elements are copied.
+  /// Makes a value: of a bool, a number, a string, nullptr (nil), a span of numbers (a tensor, of a copy), another
+  /// container (a list), a std::tuple, or a map by strings (a record). TSL_VALUE for an int that 64 bits do not hold.
   template <class T> Result<Value> make(const T& from) const {
     if constexpr (std::derived_from<T, Value>) {
       return Value(from);
+    } else if constexpr (std::same_as<T, std::nullptr_t>) {
+      return made([&](tsl_value* result) { return tsl_new_nil(handle_, result); });
     } else if constexpr (std::same_as<T, bool>) {
       return made([&](tsl_value* result) { return tsl_new_bool(handle_, from, result); });
     } else if constexpr (std::integral<T>) {
+      if (!std::in_range<int64_t>(from)) return detail::error_here(TSL_VALUE, "an int of TSL has 64 bits");
       return made([&](tsl_value* result) { return tsl_new_int(handle_, static_cast<int64_t>(from), result); });
     } else if constexpr (std::floating_point<T>) {
       return made([&](tsl_value* result) { return tsl_new_float(handle_, static_cast<double>(from), result); });
     } else if constexpr (std::convertible_to<const T&, std::string_view>) {
       return made(
           [&](tsl_value* result) { return tsl_new_string(handle_, detail::text(std::string_view(from)), result); });
+    } else if constexpr (detail::is_tuple<T>) {
+      return std::apply([&](const auto&... items) { return tuple(items...); }, from);
+    } else if constexpr (detail::Dictionary<T>) {
+      std::vector<std::string> keys;
+      std::vector<Result<Value>> values;
+      for (const auto& [key, value] : from) {
+        keys.emplace_back(key);
+        values.push_back(make(value));
+      }
+      return record_of(keys, values);
+    } else if constexpr (detail::ListLike<T>) {
+      std::vector<Result<Value>> items;
+      for (const auto& item : from) items.push_back(make(item));
+      return items_of(items, tsl_new_list);
     } else {
       const std::span elements(from);
       using Element = std::remove_cv_t<typename decltype(elements)::element_type>;
@@ -400,6 +467,16 @@ class Engine {
                                     elements.size_bytes()};
       return made([&](tsl_value* result) { return tsl_tensor_copy(handle_, &type, elements.data(), result); });
     }
+  }
+  /// Make a list, a tuple and a record of values that make() takes: list(1, "a"), record(named("a", 1)).
+  template <class... Items> Result<Value> list(const Items&... items) const {
+    return items_of(std::vector<Result<Value>>{make(items)...}, tsl_new_list);
+  }
+  template <class... Items> Result<Value> tuple(const Items&... items) const {
+    return items_of(std::vector<Result<Value>>{make(items)...}, tsl_new_tuple);
+  }
+  template <class... Items> Result<Value> record(const Named<Items>&... fields) const {
+    return record_of({std::string(fields.name)...}, std::vector<Result<Value>>{make(fields.value)...});
   }
   /// Defines a type of the program's objects, by the name that scripts and signatures use: type<Body>("Body").
   template <class T> Result<void> type(std::string_view name) const {
@@ -413,38 +490,57 @@ class Engine {
       return tsl_new_foreign(handle_, &detail::type_address<T>, object.release(), release, result);
     });
   }
-  /// Makes a tensor of the program's memory, without a copy; the memory must live as long as the tensor, in scripts,
-  /// too.
+  /// Makes a tensor of the program's memory, without a copy. The memory must live until `release` is called, once, in
+  /// the thread that uses the engine, also if this fails; without it, as long as the tensor, in scripts, too, or until
+  /// unwrap(). strides: in elements; none for elements in row order. TSL_SHAPE if the elements are not as many as the
+  /// shape has, TSL_MISUSE if a stride leads beyond them.
   template <class T> Result<Tensor> wrap(std::span<T> elements, const std::vector<int64_t>& shape,
-                                         tsl_access access = TSL_READ_ONLY) const {
+                                         tsl_access access = TSL_READ_ONLY, std::function<void()> release = nullptr,
+                                         const std::vector<int64_t>& strides = {}) const {
+    const auto fails = [&](tsl_status kind, const char* message) {
+      if (release) release();
+      return detail::error_here(kind, message);
+    };
     tsl_tensor_type type = {};
-    type.dtype = detail::dtype_of<std::remove_cv_t<T>>();
-    type.rank = static_cast<int32_t>(shape.size());
-    type.bytes = elements.size_bytes();
-    size_t count = 1;
-    for (size_t i = 0; i < shape.size() && i < TSL_MAX_RANK; ++i)
-      count *= static_cast<size_t>(type.shape[i] = shape[i]);
-    if (shape.size() > TSL_MAX_RANK || count != elements.size())
-      return Error{TSL_SHAPE, "the shape does not fit the number of elements", "", "", 0, 0};
-    if (std::is_const_v<T> && access != TSL_READ_ONLY)
-      return Error{TSL_MISUSE, "constant memory is read-only", "", "", 0, 0};
+    if (!describe(elements, shape, strides, type))
+      return fails(TSL_SHAPE, "the shape does not fit the number of elements");
+    if (std::is_const_v<T> && access != TSL_READ_ONLY) return fails(TSL_MISUSE, "constant memory is read-only");
     void* const data = const_cast<std::remove_cv_t<T>*>(elements.data());
-    Result<Value> wrapped = made(
-        [&](tsl_value* result) { return tsl_tensor_wrap(handle_, &type, data, access, nullptr, nullptr, result); });
+    const tsl_release_function released = [](void* user) {
+      const std::unique_ptr<std::function<void()>> function(static_cast<std::function<void()>*>(user));
+      (*function)();
+    };
+    void* const user = release ? new std::function<void()>(std::move(release)) : nullptr;
+    Result<Value> wrapped = made([&](tsl_value* result) {
+      return tsl_tensor_wrap(handle_, &type, data, access, user ? released : nullptr, user, result);
+    });
     if (!wrapped) return wrapped.error();
     return Tensor(std::move(*wrapped));
   }
+  /// Gives the memory of a wrapped tensor back to the program, and calls its release function. What else refers to it,
+  /// in scripts or by another Tensor, has a copy then: unwrap(std::move(x)) makes none if nothing does.
+  Result<void> unwrap(Tensor tensor) const {
+    const tsl_status status = tsl_tensor_unwrap(handle_, tensor.handle());
+    if (status != TSL_OK) return detail::error_of(handle_, status);
+    tensor.detach();
+    return {};
+  }
 
-  /// Calls a function, by its value or its name, and converts the result to R.
+  /// Calls a function, by its value or its name, and converts the result to R. The last arguments may be named().
   template <class R = Value, class... Args> Result<R> call(const Value& function, const Args&... args) const {
-    Result<Value> made_args[sizeof...(Args) + 1] = {make(args)..., Value()};
+    Result<Value> made_args[sizeof...(Args) + 1] = {make_argument(args)..., Value()};
+    tsl_string names[sizeof...(Args) + 1] = {argument_name(args)..., {nullptr, 0}};
     tsl_value handles[sizeof...(Args) + 1] = {};
+    size_t named = 0;
     for (size_t i = 0; i < sizeof...(Args); ++i) {
       if (!made_args[i]) return made_args[i].error();
       handles[i] = made_args[i]->handle();
+      if (names[i].data) names[named++] = names[i];
+      else if (named > 0) return detail::error_here(TSL_MISUSE, "an argument without a name follows one with a name");
     }
-    Result<Value> result =
-        made([&](tsl_value* value) { return tsl_call(handle_, function.handle(), handles, sizeof...(Args), value); });
+    Result<Value> result = made([&](tsl_value* value) {
+      return tsl_call_named(handle_, function.handle(), handles, sizeof...(Args), names, named, value);
+    });
     if (!result) return result.error();
     return result->template as<R>();
   }
@@ -452,6 +548,18 @@ class Engine {
     Result<Value> found = get(function);
     if (!found) return found.error();
     return call<R>(*found, args...);
+  }
+  /// Calls a function likewise, and copies the tensor that it returns to memory of the program, in row order. TSL_TYPE
+  /// if that has other elements, TSL_SHAPE if it has another shape.
+  template <class T, class Function, class... Args>
+  Result<void> call_into(std::span<T> into, const std::vector<int64_t>& shape, const Function& function,
+                         const Args&... args) const {
+    tsl_tensor_type type = {};
+    if (!describe(into, shape, {}, type))
+      return detail::error_here(TSL_SHAPE, "the shape does not fit the number of elements");
+    Result<Tensor> result = call<Tensor>(function, args...);
+    if (!result) return result.error();
+    return done(tsl_tensor_read_into(handle_, result->handle(), &type, into.data()));
   }
 
   Result<void> start_profile() const { return done(tsl_profile_start(handle_)); }
@@ -481,6 +589,45 @@ class Engine {
     const tsl_status status = call(&result);
     if (status != TSL_OK) return detail::error_of(handle_, status);
     return Value(handle_, result);
+  }
+  template <class T> Result<Value> make_argument(const T& argument) const {
+    if constexpr (detail::is_named<T>) return make(argument.value);
+    else return make(argument);
+  }
+  template <class T> static tsl_string argument_name(const T& argument) {
+    if constexpr (detail::is_named<T>) return {argument.name.data() ? argument.name.data() : "", argument.name.size()};
+    else return {nullptr, 0};
+  }
+  /// Makes a container of values by a call of C, or returns the first error among them.
+  template <class Call> Result<Value> items_of(const std::vector<Result<Value>>& items, Call&& call) const {
+    std::vector<tsl_value> handles;
+    for (const Result<Value>& item : items) {
+      if (!item) return item.error();
+      handles.push_back(item.value().handle());
+    }
+    return made([&](tsl_value* result) { return call(handle_, handles.data(), handles.size(), result); });
+  }
+  Result<Value> record_of(const std::vector<std::string>& keys, const std::vector<Result<Value>>& values) const {
+    std::vector<tsl_string> texts;
+    for (const std::string& key : keys) texts.push_back(detail::text(key));
+    return items_of(values, [&](tsl_engine engine, const tsl_value* items, size_t count, tsl_value* result) {
+      return tsl_new_record(engine, texts.data(), items, count, result);
+    });
+  }
+  /// Describes memory of the program. Returns false if a shape has other elements than there are, or too many axes.
+  template <class T> static bool describe(std::span<T> elements, const std::vector<int64_t>& shape,
+                                          const std::vector<int64_t>& strides, tsl_tensor_type& type) {
+    if (shape.size() > TSL_MAX_RANK || (!strides.empty() && strides.size() != shape.size())) return false;
+    type.dtype = detail::dtype_of<std::remove_cv_t<T>>();
+    type.rank = static_cast<int32_t>(shape.size());
+    type.is_strided = !strides.empty();
+    type.bytes = elements.size_bytes();
+    size_t count = 1;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      count *= static_cast<size_t>(type.shape[i] = shape[i]);
+      if (type.is_strided) type.strides[i] = strides[i];
+    }
+    return type.is_strided || count == elements.size();
   }
   template <class Call> Result<std::string> text_of(Call&& call) const {
     tsl_string text = {nullptr, 0};

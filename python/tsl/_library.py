@@ -82,7 +82,7 @@ class Config(Structure):
 
 class ErrorInfo(Structure):
     _fields_ = [("kind", c_int), ("message", String), ("file", String), ("line", c_uint32), ("column", c_uint32),
-                ("end_column", c_uint32), ("frames", c_size_t)]
+                ("end_column", c_uint32), ("frames", c_size_t), ("hints", c_size_t), ("notes", c_size_t)]
 
 
 class FrameInfo(Structure):
@@ -116,6 +116,8 @@ FUNCTIONS = {
     "call_named": [_ENGINE, _VALUE, _VALUES, c_size_t, _STRINGS, c_size_t, _RESULT],
     "get_error": [_ENGINE, POINTER(ErrorInfo)],
     "get_frame": [_ENGINE, c_size_t, POINTER(FrameInfo)],
+    "get_hint": [_ENGINE, c_size_t, _STRING],
+    "get_note": [_ENGINE, c_size_t, _STRING],
     "get_error_text": [_ENGINE, _STRING],
     "get_error_json": [_ENGINE, _STRING],
     "profile_start": [_ENGINE],
@@ -144,13 +146,13 @@ FUNCTIONS = {
     "get_field": [_ENGINE, _VALUE, String, _RESULT],
     "to_text": [_ENGINE, _VALUE, _STRING],
     "tensor_wrap": [_ENGINE, _TYPE, c_void_p, c_int, Release, c_void_p, _RESULT],
+    "tensor_unwrap": [_ENGINE, _VALUE],
     "tensor_copy": [_ENGINE, _TYPE, c_void_p, _RESULT],
     "tensor_get_type": [_ENGINE, _VALUE, _TYPE],
-    "tensor_unwrap": [_ENGINE, _VALUE],
     "tensor_read": [_ENGINE, _VALUE, c_void_p, c_size_t],
+    "tensor_read_into": [_ENGINE, _VALUE, _TYPE, c_void_p],
     "tensor_map": [_ENGINE, _VALUE, POINTER(c_void_p)],
     "engine_set_stream": [_ENGINE, String, c_ssize_t],
-    "tensor_read_into": [_ENGINE, _VALUE, _TYPE, c_void_p],
     "engine_get_stream": [_ENGINE, String, POINTER(c_ssize_t)],
     "tensor_wrap_device": [_ENGINE, String, _TYPE, c_void_p, c_int, c_ssize_t, Release, c_void_p, _RESULT],
     "tensor_map_device": [_ENGINE, _VALUE, c_ssize_t, POINTER(c_void_p), _STRING],

@@ -84,6 +84,8 @@ tsl_error describe(const Problem& problem, Host* host) {
   error.kind = problem.status;
   error.message = string_of(problem.error.message);
   error.frames = problem.error.called_from.size();
+  error.hints = problem.error.hints.size();
+  error.notes = problem.error.notes.size();
   const Span span = problem.error.span;
   if (!span.valid()) return error;
   const Source& source = sources_of(host).get(span.source);
@@ -168,6 +170,27 @@ tsl_status tsl_get_frame(tsl_engine engine, size_t index, tsl_frame* frame) {
     frame->line = source.line_of(call.span.begin);
     return true;
   });
+}
+
+namespace {
+
+tsl_status read_sentence(tsl_engine engine, std::vector<std::string> Error::*list, size_t index, tsl_string* text) {
+  return read_problem(engine, [&](Problem& problem, Host*) {
+    const std::vector<std::string>& sentences = problem.error.*list;
+    if (!text || index >= sentences.size()) return false;
+    *text = string_of(sentences[index]);
+    return true;
+  });
+}
+
+}  // namespace
+
+tsl_status tsl_get_hint(tsl_engine engine, size_t index, tsl_string* hint) {
+  return read_sentence(engine, &Error::hints, index, hint);
+}
+
+tsl_status tsl_get_note(tsl_engine engine, size_t index, tsl_string* note) {
+  return read_sentence(engine, &Error::notes, index, note);
 }
 
 tsl_status tsl_get_error_text(tsl_engine engine, tsl_string* text) {

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "syntax/unicode.h"
 #include "value/format.h"
+#include "value/host_tensor.h"
 
 using namespace tsl;
 using namespace tsl::api;
@@ -60,6 +61,12 @@ tsl_status read(tsl_engine engine, tsl_value handle, const void* result, auto&& 
 
 [[noreturn]] void wrong_kind(const Value& value, const char* expected) {
   throw Misuse{fmt::format("'value' is {}, not {}", type_name(value), expected)};
+}
+
+/// Returns the element of a tensor of rank 0, and any other value as it is.
+Value element_of(Host& host, const Value& value) {
+  if (!value.is(Tag::tensor) || value.tensor().rank() > 0) return value;
+  return read_item(host.engine(), value.tensor());
 }
 
 std::span<const Value> items_of(const Value& value) {
@@ -137,21 +144,24 @@ tsl_status tsl_get_kind(tsl_engine engine, tsl_value value, tsl_kind* kind) {
 }
 
 tsl_status tsl_get_bool(tsl_engine engine, tsl_value value, bool* result) {
-  return read(engine, value, result, [=](Host&, const Value& v) {
+  return read(engine, value, result, [=](Host& host, const Value& given) {
+    const Value v = element_of(host, given);
     if (!v.is(Tag::boolean)) wrong_kind(v, "a bool");
     *result = v.boolean();
   });
 }
 
 tsl_status tsl_get_int(tsl_engine engine, tsl_value value, int64_t* result) {
-  return read(engine, value, result, [=](Host&, const Value& v) {
+  return read(engine, value, result, [=](Host& host, const Value& given) {
+    const Value v = element_of(host, given);
     if (!v.is(Tag::integer)) wrong_kind(v, "an int");
     *result = v.integer();
   });
 }
 
 tsl_status tsl_get_float(tsl_engine engine, tsl_value value, double* result) {
-  return read(engine, value, result, [=](Host&, const Value& v) {
+  return read(engine, value, result, [=](Host& host, const Value& given) {
+    const Value v = element_of(host, given);
     if (!v.is_number()) wrong_kind(v, "a float");
     *result = v.is(Tag::real) ? v.real() : static_cast<double>(v.integer());
   });

@@ -1,4 +1,5 @@
 // Tests the C++ header over the C API. It must not see the library's own headers, whose names are others.
+#include <map>
 #include <stdexcept>
 
 #include "catch.h"
@@ -167,4 +168,208 @@ TEST_CASE("modules, logs and reports of C++ are texts", "[api]") {
   CHECK(engine.explain().value().find("rule") != std::string::npos);
   CHECK(logged.find("[graph] rule:") != std::string::npos);
   CHECK(engine.run("import others").error().kind == TSL_IO);
+}
+
+TEST_CASE("lists, tuples and records are made of values of C++", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  CHECK(engine.list(1, 2.5, "a", true, nullptr).value().text() == "[1, 2.5, \"a\", true, nil]");
+  CHECK(engine.tuple().value().text() == "()");
+  CHECK(engine.make(std::tuple(1, std::string("b"))).value().text() == "(1, \"b\")");
+  CHECK(engine.make(std::vector<std::string>{"a", "b"}).value().text() == "[\"a\", \"b\"]");
+  CHECK(engine.make(std::vector<std::vector<std::string>>{{"a"}, {}}).value().text() == "[[\"a\"], []]");
+  CHECK(engine.make(std::map<std::string, int>{{"a", 1}, {"b", 2}}).value().text() == "{a: 1, b: 2}");
+  const tsl::Value inner = engine.list(1).value();
+  CHECK(engine.record(tsl::named("a", inner), tsl::named("b", std::vector<float>{1, 2})).value().text() ==
+        "{a: [1], b: f32[2] [1. 2.]}");
+  CHECK(engine.record(tsl::named("a", 1), tsl::named("a", 2)).error().kind == TSL_VALUE);
+  CHECK(engine.list(std::string("\xff")).error().kind == TSL_VALUE);
+  CHECK(engine.make(UINT64_MAX).error().kind == TSL_VALUE);
+  engine.run("fn first(xs) = xs[0]").value();
+  CHECK(engine.call<int>("first", std::tuple(7, 8)).value() == 7);
+  engine.def("pair(n: int)", [](int n) { return std::vector<std::string>{"n", std::to_string(n)}; }).value();
+  CHECK(engine.run("pair(3)").value().text() == "[\"n\", \"3\"]");
+}
+
+TEST_CASE("arguments are given by name", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  engine.run("fn f(a, b = 10, c = 100) = a - b + c").value();
+  CHECK(engine.call<int>("f", 1, tsl::named("c", 0)).value() == -9);
+  CHECK(engine.call<int>("f", tsl::named("c", 0), tsl::named("a", 5), tsl::named("b", 1)).value() == 4);
+  CHECK(engine.call<int>("f", tsl::named("a", 1), 2).error().kind == TSL_MISUSE);
+  CHECK(engine.call<int>("f", 1, tsl::named("d", 2)).error().kind == TSL_TYPE);
+}
+
+TEST_CASE("a tensor of rank 0 is a number", "[api]") {
+  auto engine = tsl::Engine::create({.capabilities = TSL_ALLOW_COMPILE}).value();
+  engine.run("@compile\nfn mean_of(x) = mean(x)").value();
+  CHECK(engine.call<double>("mean_of", std::vector<float>{1, 2}).value() == 1.5);
+  CHECK(engine.run("tensor(3)").value().as<int>().value() == 3);
+  CHECK(engine.run("tensor(3)").value().as<double>().value() == 3);
+  CHECK(engine.run("tensor(true)").value().as<bool>().value());
+  CHECK(engine.run("tensor(2.5)").value().as<int>().error().kind == TSL_MISUSE);
+  CHECK(engine.run("tensor([2.5])").value().as<double>().error().kind == TSL_MISUSE);
+  CHECK(engine.run("tensor(3)").value().kind() == TSL_KIND_TENSOR);
+}
+
+TEST_CASE("an error of C++ has calls, hints and notes", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  const auto result = engine.run("fn inner(x) = x.lenght\nfn outer(x) {\n  inner(x)\n}\nouter({length: 1})", "calls");
+  REQUIRE_FALSE(result);
+  const tsl::Error& error = result.error();
+  REQUIRE(error.frames.size() == 2);
+  CHECK(error.frames[0].function == "outer");
+  CHECK(error.frames[0].line == 3);
+  CHECK(error.frames[1].function == "<main>");
+  CHECK(error.frames[1].file == "calls");
+  REQUIRE_FALSE(error.hints.empty());
+  CHECK(error.hints[0].find("length") != std::string::npos);
+  tsl_string none = {nullptr, 0};
+  CHECK(tsl_get_hint(engine.handle(), error.hints.size(), &none) == TSL_MISUSE);
+  CHECK(tsl_get_note(engine.handle(), error.notes.size(), &none) == TSL_MISUSE);
+  auto with_files = tsl::Engine::create({.capabilities = TSL_ALLOW_FILES}).value();
+  CHECK_FALSE(with_files.run("import missing_module").error().notes.empty());
+}
+
+TEST_CASE("wrapped memory has an end", "[api]") {
+  int released = 0;
+  const auto release = [&released] { ++released; };
+  std::vector<float> numbers = {1, 2, 3, 4};
+  auto engine = tsl::Engine::create().value();
+  {
+    const tsl::Tensor x = engine.wrap(std::span(numbers), {4}, TSL_READ_ONLY, release).value();
+    CHECK(released == 0);
+  }
+  CHECK(released == 1);
+  CHECK(engine.wrap(std::span(numbers), {5}, TSL_READ_ONLY, release).error().kind == TSL_SHAPE);
+  CHECK(released == 2);
+
+  SECTION("nothing else refers to it") {
+    tsl::Tensor x = engine.wrap(std::span(numbers), {4}, TSL_READ_ONLY, release).value();
+    engine.unwrap(std::move(x)).value();
+    CHECK(released == 3);
+  }
+  SECTION("variables, views, closures and other handles get a copy") {
+    tsl::Tensor x = engine.wrap(std::span(numbers), {2, 2}, TSL_READ_ONLY, release).value();
+    const tsl::Tensor other = x;
+    engine.set("x", x).value();
+    engine.run("let row = x[1]\nlet turned = x.transpose(0, 1)\nfn held() = sum(x)").value();
+    const auto view = engine.get("row").value().as<tsl::Tensor>().value();
+    engine.unwrap(std::move(x)).value();
+    CHECK(released == 3);
+    numbers.assign(4, -1);
+    CHECK(engine.run("[x.tolist(), row.tolist(), turned.tolist(), held().item()]").value().text() ==
+          "[[[1.0, 2.0], [3.0, 4.0]], [3.0, 4.0], [[1.0, 3.0], [2.0, 4.0]], 10.0]");
+    CHECK(other.read<float>().value() == std::vector<float>{1, 2, 3, 4});
+    CHECK(view.read<float>().value() == std::vector<float>{3, 4});
+    engine.run("var y = x\ny[0, 0] = 9.0").value();
+    CHECK(numbers[0] == -1);
+    CHECK(engine.unwrap(other).error().kind == TSL_MISUSE);  // it has none any more
+  }
+  SECTION("compiled functions go on with the copy") {
+    auto compiling = tsl::Engine::create({.capabilities = TSL_ALLOW_COMPILE}).value();
+    compiling.run("@compile\nfn f(x) = x * 2.0 + 1.0\nvar w = nil\n@compile\nfn g(x) = x * w").value();
+    tsl::Tensor x = compiling.wrap(std::span(numbers), {4}, TSL_READ_ONLY, release).value();
+    compiling.set("w", x).value();
+    for (int i = 0; i < 3; ++i) compiling.run("f(w)\ng(w)").value();
+    compiling.unwrap(std::move(x)).value();
+    numbers.assign(4, -1);
+    CHECK(compiling.run("f(w).tolist()").value().text() == "[3.0, 5.0, 7.0, 9.0]");
+    CHECK(compiling.run("g(w).tolist()").value().text() == "[1.0, 4.0, 9.0, 16.0]");
+  }
+  SECTION("a native function gives its argument back") {
+    tsl::Tensor x = engine.wrap(std::span(numbers), {4}, TSL_READ_ONLY, release).value();
+    engine.def("end(x: f32[n])", [&](const tsl::Tensor& given) { engine.unwrap(given).value(); }).value();
+    engine.set("x", x).value();
+    x = tsl::Tensor();
+    CHECK(engine.run("end(x)\nx.tolist()").value().text() == "[1.0, 2.0, 3.0, 4.0]");
+    CHECK(released == 3);
+  }
+  SECTION("not while another framework has its address") {
+    tsl::Tensor x = engine.wrap(std::span(numbers), {4}, TSL_READ_ONLY, release).value();
+    tsl::Tensor y = tsl::Tensor::from_dlpack(engine.handle(), x.to_dlpack().value()).value();
+    CHECK(engine.unwrap(x).error().kind == TSL_MISUSE);
+    CHECK(released == 2);
+    engine.unwrap(std::move(y)).value();
+    engine.unwrap(std::move(x)).value();
+    CHECK(released == 3);
+  }
+  SECTION("no memory of the program") {
+    CHECK(engine.unwrap(engine.run("ones([2])").value().as<tsl::Tensor>().value()).error().kind == TSL_MISUSE);
+    const std::vector<float> none;
+    tsl::Tensor empty = engine.wrap(std::span(none), {0}, TSL_READ_ONLY, release).value();
+    engine.set("empty", empty).value();
+    engine.unwrap(std::move(empty)).value();
+    CHECK(released == 3);
+  }
+}
+
+TEST_CASE("strides of C++ stay within the span", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  std::vector<double> numbers = {1, 2, 3, 4, 5, 6};
+  const auto wrapped = [&](std::vector<int64_t> shape, std::vector<int64_t> strides) {
+    return engine.wrap(std::span(numbers), shape, TSL_READ_ONLY, nullptr, strides);
+  };
+  CHECK(wrapped({2, 2}, {3, 1}).value().read<double>().value() == std::vector<double>{1, 2, 4, 5});
+  CHECK(wrapped({2, 3}, {0, 1}).value().read<double>().value() == std::vector<double>{1, 2, 3, 1, 2, 3});
+  CHECK(wrapped({2, 3}, {4, 1}).error().kind == TSL_MISUSE);
+  CHECK(wrapped({2, 2}, {-1, 1}).error().kind == TSL_MISUSE);
+  CHECK(wrapped({2, 3}, {1}).error().kind == TSL_SHAPE);
+}
+
+TEST_CASE("results are written into arrays of C++", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  engine.run("fn twice(x: f32[n, m]) = (x * 2.0).transpose(0, 1)").value();
+  std::vector<float> in = {1, 2, 3, 4, 5, 6}, out(6);
+  const tsl::Tensor x = engine.wrap(std::span(in), {2, 3}).value();
+  engine.call_into(std::span(out), {3, 2}, "twice", x).value();
+  CHECK(out == std::vector<float>{2, 8, 4, 10, 6, 12});
+  CHECK(engine.call_into(std::span(out), {2, 3}, "twice", x).error().kind == TSL_SHAPE);
+  CHECK(engine.call_into(std::span(out), {7}, "twice", x).error().kind == TSL_SHAPE);
+  std::vector<double> wide(6);
+  CHECK(engine.call_into(std::span(wide), {3, 2}, "twice", x).error().kind == TSL_TYPE);
+  tsl_tensor_type type = {};
+  type.dtype = TSL_DTYPE_F32;
+  type.rank = 2;
+  type.shape[0] = 3;
+  type.shape[1] = 2;
+  type.strides[0] = 1;
+  type.strides[1] = 3;
+  type.is_strided = true;
+  const auto y = engine.call("twice", x).value();
+  REQUIRE(tsl_tensor_read_into(engine.handle(), y.handle(), &type, out.data()) == TSL_OK);
+  CHECK(out == std::vector<float>{2, 4, 6, 8, 10, 12});  // in columns
+  type.strides[0] = 0;
+  CHECK(tsl_tensor_read_into(engine.handle(), y.handle(), &type, out.data()) == TSL_MISUSE);
+}
+
+TEST_CASE("a native function may declare its result", "[api]") {
+  auto engine = tsl::Engine::create({.capabilities = TSL_ALLOW_COMPILE}).value();
+  int count = 3;
+  engine.def("made(x: f32[n]) -> f32[n]", [&](const tsl::Tensor&) { return std::vector<float>(count, 1.0f); }).value();
+  engine.def("number(x: int) -> int | nil", [](int x) { return x * 0.5; }).value();
+  CHECK(engine.run("made(ones([3])).tolist()").value().text() == "[1.0, 1.0, 1.0]");
+  engine.run("@compile\nfn f(x) = made(x) + 1.0").value();
+  CHECK(engine.run("f(ones([3])).tolist()").value().text() == "[2.0, 2.0, 2.0]");
+  count = 2;
+  const tsl::Error shape = engine.run("\nmade(ones([3]))").error();
+  CHECK(shape.kind == TSL_SHAPE);
+  CHECK(shape.message.find("from the result") != std::string::npos);
+  CHECK(shape.line == 2);
+  CHECK(engine.run("f(ones([3]))").error().kind == TSL_SHAPE);
+  CHECK(engine.run("number(3)").error().kind == TSL_TYPE);
+  CHECK(engine.def("wrong(x) ->", [](int) {}).error().kind == TSL_SYNTAX);
+}
+
+TEST_CASE("an error of a signature shows it, with a caret", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  const auto error = [&](std::string_view signature) { return engine.def(signature, [](int) {}).error(); };
+  const tsl::Error unknown = error("scale(x: f33[n], by: float)");
+  CHECK(unknown.file == "<signature>");
+  CHECK(unknown.line == 1);
+  CHECK(unknown.column == 10);
+  CHECK(unknown.text.find("   1 | scale(x: f33[n], by: float)\n     |          ^") != std::string::npos);
+  CHECK(error("scale(x: f32[n]").text.find("1 | scale(x: f32[n]\n") != std::string::npos);
+  CHECK(error("scale(x: int = y)").text.find("     |                ^\n") != std::string::npos);
+  CHECK(error("sum(x)").text.find("   1 | sum(x)\n     | ^^^\n") != std::string::npos);
+  CHECK(error("").kind == TSL_SYNTAX);
 }
