@@ -115,7 +115,7 @@ CheckedType checked(const tsl_tensor_type* type) {
   const DType dtype = dtype_of(type->dtype);
   if (type->rank < 0 || type->rank > kMaxRank) throw Misuse{fmt::format("'type->rank' is not in 0 to {}", kMaxRank)};
   const auto rank = static_cast<size_t>(type->rank);
-  const CheckedType out = checked(dtype, {type->shape, rank}, type->is_strided ? type->strides : nullptr);
+  CheckedType out = checked(dtype, {type->shape, rank}, type->is_strided ? type->strides : nullptr);
   if (type->bytes > 0 && out.reach_bytes() > type->bytes)
     throw Misuse{
         fmt::format("the elements of 'type' reach {} bytes, and 'type->bytes' is {}", out.reach_bytes(), type->bytes)};

@@ -113,6 +113,10 @@ Signature parse_signature(std::string_view text, Interner& names, const Builtins
   const RegisterOf register_of = [&](const Variable& dim) -> uint16_t {
     if (declared->rest)
       fail_at(ErrorKind::name, dim.span, fmt::format("beside '...', a dimension has no name, not '{}'", *dim.name));
+    const auto parameter = std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& each) {
+      return each.variable->name == dim.name;  // whose value the dimension is
+    });
+    if (parameter != parameters.end()) return static_cast<uint16_t>(parameter - parameters.begin());
     const auto known = std::find(dims.begin(), dims.end(), dim.name);
     const auto number = static_cast<uint16_t>(parameters.size() + static_cast<size_t>(known - dims.begin()));
     if (known == dims.end()) {

@@ -495,6 +495,20 @@ class Natives(unittest.TestCase):
                       derivative=lambda x, unused, result, gradient: [each(lambda a, g: 3 * a * a * g, x, gradient), None])
         self.assertEqual(engine.run("grad(fn(x) = sum(cube(x, 1.0)))(tensor([1.0, 2.0]))").tolist(), [3, 12])
 
+    def test_a_declared_result_is_checked(self):
+        engine = tsl.Engine()
+        engine.define("made(n: int) -> f32[n]", lambda n: array.array("f", [1.0, 2.0]))
+        self.assertEqual(engine.run("made(2)").tolist(), [1, 2])
+        with self.assertRaises(tsl.Error) as caught:
+            engine.run("\nmade(3)")
+        self.assertEqual((caught.exception.kind, caught.exception.line), ("shape", 2))
+
+    def test_an_error_of_a_signature_shows_it(self):
+        with self.assertRaises(tsl.Error) as caught:
+            tsl.Engine().define("scale(x: f33[n])", print)
+        self.assertEqual((caught.exception.file, caught.exception.column), ("<signature>", 10))
+        self.assertIn("   1 | scale(x: f33[n])\n     |          ^^^^^^", str(caught.exception))
+
     def test_a_definition_that_fails_is_an_error(self):
         engine = tsl.Engine()
         for signature, kind in (("sum(x)", "name"), ("no signature", "syntax")):
