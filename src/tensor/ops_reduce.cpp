@@ -139,16 +139,13 @@ void vjp_extremum(VjpCall& call) {
   call.grads[0] = as_gradient(call, 0, where(is_extreme, g / ties, 0.0));
 }
 
-/// Each element's gradient is its share of the sum; zero where all elements are -inf, whose difference would be NaN.
-/// The total is rounded, by 0.004 beside 1e5, so the shares are divided by their own sum.
+// Each element's gradient is its share of the sum; zero where all elements are -inf, whose difference would be NaN.
 void vjp_logsumexp(VjpCall& call) {
   using namespace diff;
   const Var x = var(call, call.inputs[0].tensor), g = var(call, with_axes(call, call.grad));
   const Var total = var(call, with_axes(call, call.output));
-  const Var is_nothing = eq(total, -std::numeric_limits<double>::infinity());
-  const Var parts = exp(x - where(is_nothing, 0.0, total));
-  const Var whole = where(is_nothing, 1.0, kept_sum(call, parts));
-  call.grads[0] = as_gradient(call, 0, parts * (g / whole));
+  const Var finite_total = where(eq(total, -std::numeric_limits<double>::infinity()), 0.0, total);
+  call.grads[0] = as_gradient(call, 0, g * exp(x - finite_total));
 }
 
 constexpr std::nullopt_t none = std::nullopt;

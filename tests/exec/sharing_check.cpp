@@ -14,15 +14,15 @@ using namespace tsl::graph;
 
 namespace {
 
-/// Makes (x x) (x (x x)): the first product is read by the second and by the third.
+/// Makes (x x) (y y): the first product waits for the second.
 Plan products() {
   Graph graph;
-  const NodeId x = input(graph, {4, 4});
+  const NodeId x = input(graph, {4, 4}), y = input(graph, {4, 4});
   const auto product = [&](NodeId a, NodeId b) {
     return graph.add(op_def(Op::matmul), {read(graph, a), read(graph, b)}, {}, {DType::f32, {4, 4}}, Span{},
                      graph.size());
   };
-  const NodeId first = product(x, x), second = product(x, first);
+  const NodeId first = product(x, x), second = product(y, y);
   give(graph, product(first, second));
   return compile(std::move(graph));
 }
@@ -33,12 +33,15 @@ std::string failure_of(Plan plan) {
   enforce_specification(false);  // whose rules name these mistakes before a run
   const auto executable = exec::check_sharing(backend, backend.prepare(std::move(plan)));
   enforce_specification(true);
-  const Shape shape = executable->plan().graph[executable->plan().graph.inputs()[0]].shape;
-  const int64_t count = element_count(shape).hint();
-  Tensor x(DType::f32, Layout::contiguous(shape),
-           backend.allocator().allocate(static_cast<uint64_t>(count) * sizeof(float)));
-  for (int64_t i = 0; i < count; ++i) reinterpret_cast<float*>(x.data())[i] = static_cast<float>(i % 5) - 1;
-  const std::vector<Tensor> inputs{x};
+  std::vector<Tensor> inputs;
+  for (const NodeId id : executable->plan().graph.inputs()) {
+    const Shape shape = executable->plan().graph[id].shape;
+    const int64_t count = element_count(shape).hint();
+    inputs.emplace_back(DType::f32, Layout::contiguous(shape),
+                        backend.allocator().allocate(static_cast<uint64_t>(count) * sizeof(float)));
+    float* elements = reinterpret_cast<float*>(inputs.back().data());
+    for (int64_t i = 0; i < count; ++i) elements[i] = static_cast<float>((i + id) % 5) - 1;
+  }
   std::vector<Tensor> outputs(1);
   try {
     executable->run(inputs, {}, {}, outputs);

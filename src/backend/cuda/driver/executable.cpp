@@ -399,9 +399,10 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     return gpu_.errors.take();
   }
 
-  /// Lets the observer see the memory before or after the launches of a step.
+  /// Lets the observer see the memory before or after a step. Constants are one step of several launches, each of which
+  /// may read what another one writes: they are seen afterwards.
   void observe(const Step& step, void (exec::LaunchObserver::*see)(uint32_t, std::byte* const*)) {
-    if (!observer_) return;
+    if (!observer_ || (has_constants(step) && see == &exec::LaunchObserver::before)) return;
     gpu_.device.synchronize();
     if (!step.launcher) (observer_->*see)(step.launch, memory_.addresses());
     for (size_t u : step.units) (observer_->*see)(units_[u].launch, memory_.addresses());
