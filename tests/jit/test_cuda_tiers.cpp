@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "catch.h"
-#include "exec/sharing_check.h"
 #include "support/corpus.h"
 #include "support/cuda_device.h"
 #include "support/shard.h"
@@ -91,8 +90,7 @@ using Comparisons = std::bitset<kComparisons>;
 
 /// Returns how the tiers on the GPU differ from each other; "" if they agree.
 std::string difference_of_tiers(const CorpusProgram& program, const std::string& eager, Comparisons wanted) {
-  // With TSL_CHECK_SHARING=1, all tiers may fail alike.
-  if (eager.find(exec::kWrongSharing) != std::string::npos) return "interpreted on the GPU:\n" + eager;
+  if (const std::string defect = defect_of(eager); !defect.empty()) return "interpreted on the GPU:\n" + defect;
   for (size_t i = 0; i < kWithCpu; ++i) {
     const auto& [what, tier, graphs] = kOtherwise[i];
     if (!wanted[i] || (!graphs && !may_use_graphs())) continue;

@@ -66,3 +66,9 @@ TEST_CASE("hardly any function of many lets raises an error", "[random]") {
   }
   CHECK(failed <= 2);
 }
+
+TEST_CASE("a defect that all tiers have alike is no agreement", "[random]") {
+  CHECK(defect_of("1\na defect of TSL: broken rule\n") == "a defect of TSL: broken rule\n");
+  CHECK(defect_of("error[memory] line 3: memory is shared wrongly in f") == "memory is shared wrongly in f");
+  CHECK(defect_of("error[user] line 3: a defect\n").empty());
+}

@@ -16,6 +16,8 @@ namespace {
 // Random loops may print more than is useful to compare.
 constexpr size_t kMaxOutput = 1 << 20;
 
+constexpr std::string_view kDefect = "a defect of TSL";  // an exception that is no error of the program: a broken rule
+
 std::string describe_failure(Engine& engine, const Error& error) {
   const uint32_t line = error.span.valid() ? engine.sources().get(error.span.source).line_of(error.span.begin) : 0;
   return fmt::format("error[{}] line {}: {}\n", name_of(error.kind), line, error.message);
@@ -38,7 +40,7 @@ template <class Run> std::string outcome_of(Run&& run, Tier tier, EngineOptions 
     run(engine);
   } catch (const Failure& failure) {
     text += describe_failure(engine, failure.error());
-  } catch (const std::exception& exception) { text += fmt::format("exception: {}\n", exception.what()); }
+  } catch (const std::exception& exception) { text += fmt::format("{}: {}\n", kDefect, exception.what()); }
   return text;
 }
 
@@ -69,10 +71,16 @@ std::string outcome_of_script(const std::string& path, Tier tier, EngineOptions 
   return outcome_of([&](Engine& engine) { engine.run_file(path); }, tier, std::move(options));
 }
 
+std::string defect_of(const std::string& outcome) {
+  for (const std::string_view sign : {kDefect, exec::kWrongSharing}) {
+    if (const size_t at = outcome.find(sign); at != std::string::npos) return outcome.substr(at);
+  }
+  return "";
+}
+
 std::string disagreement(const std::string& program, int threads) {
   const std::string expected = outcome(program, Tier::eager, threads);
-  // With TSL_CHECK_SHARING=1, all tiers may fail alike.
-  if (expected.find(exec::kWrongSharing) != std::string::npos) return expected;
+  if (const std::string defect = defect_of(expected); !defect.empty()) return defect;
   const std::string annotated = outcome(program, Tier::annotated, threads);
   if (annotated != expected) return "@compile differs:\n" + first_difference(expected, annotated);
   const std::string everything = outcome(program, Tier::everything, threads);

@@ -16,6 +16,10 @@ std::string outcome(const std::string& program, Tier tier, int threads = 1);
 std::string outcome(const std::string& program, Tier tier, EngineOptions options);
 std::string outcome_of_script(const std::string& path, Tier tier, EngineOptions options);
 
+/// Returns what an outcome says of a defect of TSL, which all tiers may have alike; "" if there is none: an exception
+/// that is no error of the program, such as a broken rule, or memory that is shared wrongly.
+std::string defect_of(const std::string& outcome);
+
 /// Returns the first line in which two outcomes differ.
 std::string first_difference(const std::string& a, const std::string& b);
 

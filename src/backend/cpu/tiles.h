@@ -162,8 +162,6 @@ class TileProgram {
   /// Checks the rules of memory on the finished steps. Throws graph::BrokenRule. Debug builds and tests check each
   /// program that is made (graph/spec.h).
   void verify(const graph::Kernel& kernel, const graph::Plan& plan) const;
-  /// Returns the sentences of these rules.
-  static std::vector<const char*> rules();
 
  private:
   class MemoryOrder;

@@ -202,12 +202,6 @@ constexpr const char *kKeptRule = "A result that a later phase of a row reads is
 
 }  // namespace
 
-std::vector<const char*> TileProgram::rules() {
-  std::vector<const char*> out{kKeptRule, kStreamRule, kBoxRule};
-  for (const Rule& rule : kRules) out.push_back(rule.sentence);
-  return out;
-}
-
 void TileProgram::verify(const Kernel& kernel, const Plan& plan) const {
   const auto check = [&](bool holds, const char* rule) {
     if (!holds) throw graph::BrokenRule("tiles", rule, graph::dump(kernel) + "of the plan\n" + graph::dump(plan));
