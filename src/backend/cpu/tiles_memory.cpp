@@ -118,9 +118,8 @@ void TileProgram::share_memory(StepGroups& groups, const Plan& plan) {
     if (order[i]->kind == Step::Kind::store) compute_in_output(*order[i], order, uses, is_read_after);
   }
   for_each_load(*this, [&](Step& load) {
-    const auto first = static_cast<size_t>(uses.defined[load.dst]), last = static_cast<size_t>(uses.last[load.dst]);
-    for (size_t i = first + 1; i < last && !load.is_copied; ++i) {
-      const int64_t written = written_by(*order[i]);
+    for (int i = uses.defined[load.dst] + 1; i < uses.last[load.dst] && !load.is_copied; ++i) {
+      const int64_t written = written_by(*order[static_cast<size_t>(i)]);
       load.is_copied = written >= 0 && graph::may_share_memory(plan, load.buffer, static_cast<uint32_t>(written));
     }
     const auto stride = load.access.stride.begin();
