@@ -180,7 +180,8 @@ void TileProgram::divide_into_phases() {
     if ((step.level != Level::full && !reduces_rows) || step.kind == Step::Kind::scalar) continue;
     if (is_store) {
       const Step* source = definition[step.src[0]];
-      step.phase = source && is_in_place(*source) ? source->phase : static_cast<uint32_t>(steps.size() - 1);
+      const bool is_there = source && is_in_place(*source) && direct_stores_[source->direct].buffer == step.buffer;
+      step.phase = is_there ? source->phase : static_cast<uint32_t>(steps.size() - 1);  // when all loads are read
     }
     steps.resize(std::max<size_t>(steps.size(), step.phase + 1));
     kept.resize(steps.size());
