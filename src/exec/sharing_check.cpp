@@ -3,11 +3,13 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "graph/dump.h"
 #include "graph/kernel_facts.h"
+#include "graph/reach.h"
 #include "tensor/elements.h"
 
 namespace tsl::exec {
@@ -79,7 +81,7 @@ class DeviceMemory {
   }
   /// Returns all elements of a tensor in their order, without gaps.
   Bytes elements(const Tensor& tensor) const {
-    const Bytes all = read(tensor->storage->data(), tensor->storage->bytes(), tensor.device());
+    const Bytes all = read(tensor->storage->data(), reached_bytes(tensor), tensor.device());
     const size_t size = size_of(tensor.dtype());
     Bytes out;
     auto append = [&](int64_t offset) {
@@ -91,7 +93,7 @@ class DeviceMemory {
   }
   /// Copies a tensor with its layout into memory that nothing else uses.
   Tensor copy(const Tensor& tensor) const {
-    const uint64_t bytes = tensor->storage->bytes();
+    const uint64_t bytes = reached_bytes(tensor);
     Ref<Storage> host = host_copy(tensor, bytes);
     if (tensor.device().is_host() || bytes == 0) return Tensor(tensor.dtype(), tensor.layout(), std::move(host));
     const Tensor moved = backend_.to_device(Tensor(DType::u8, flat(bytes), std::move(host)));
@@ -99,6 +101,12 @@ class DeviceMemory {
   }
 
  private:
+  /// Returns the bytes of the tensor's memory up to its last element; a block may be larger than what was asked for.
+  static uint64_t reached_bytes(const Tensor& tensor) {
+    const std::optional<graph::Reach> reach = graph::reach_of(tensor.layout());
+    if (!reach) return 0;
+    return static_cast<uint64_t>(tensor.layout().offset.hint() + reach->last + 1) * size_of(tensor.dtype());
+  }
   static Layout flat(uint64_t bytes) { return Layout::contiguous({static_cast<int64_t>(bytes)}); }
   static Tensor wrap(void* at, uint64_t bytes, Device device) {
     return Tensor(DType::u8, flat(bytes), Ref<Storage>(new Storage(nullptr, at, bytes, device)));
