@@ -81,16 +81,22 @@ NodeId Graph::add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, co
 }
 
 NodeId Graph::add(Node&& node) {
-  if (node.is_input) {
-    inputs_.push_back(size());
-  } else {
-    const uint64_t hash = hash_of(node);
+  const bool is_input = node.is_input;
+  const uint64_t hash = is_input ? 0 : hash_of(node);
+  if (!is_input) {
     const NodeId known = index_.find(hash, [&](NodeId id) { return same_call(nodes_[id], node); });
     if (known != kNoNode) return known;
-    index_.add(hash, size());
   }
+  const NodeId id = size();
   nodes_.push_back(std::move(node));
-  return size() - 1;
+  try {
+    if (is_input) inputs_.push_back(id);
+    else index_.add(hash, id);
+  } catch (...) {  // out of memory; what was recorded so far is still computed
+    nodes_.pop_back();
+    throw;
+  }
+  return id;
 }
 
 std::string name_of(const Node& node) {

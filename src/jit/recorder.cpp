@@ -57,8 +57,13 @@ graph::NodeId Recorder::node_of(uint32_t index) {
   Value& value = values_[index];
   if (value.node == graph::kNoNode) {
     assert(value.slot >= 0);
-    value.node = graph_.add_input(value.dtype, value.layout);
     input_slots_.push_back(static_cast<uint32_t>(value.slot));
+    try {
+      value.node = graph_.add_input(value.dtype, value.layout);
+    } catch (...) {  // out of memory; the graph may still be computed
+      input_slots_.pop_back();
+      throw;
+    }
   }
   return value.node;
 }
@@ -99,6 +104,8 @@ void Recorder::watch(const Tensor& view) { watched_.push_back(view); }
 Recorder::Cut Recorder::cut(uint32_t first_slot) {
   std::erase_if(watched_, [this](const Tensor& t) { return t->use_count() == 1 || t->recording != this; });
   Cut cut;
+  cut.values.reserve(watched_.size());
+  graph_.outputs.reserve(watched_.size());  // a value has a slot only if it is an output
   for (const Tensor& tensor : watched_) {
     Value& value = values_[tensor->node];
     if (value.slot >= 0) continue;
