@@ -47,7 +47,7 @@ tsl_status tsl_explain(tsl_engine engine, tsl_value function, tsl_string* text) 
     const Value value = function.id == 0 ? Value() : host.value(function, "function");
     if (!value.is_nil() && !value.is(Tag::function) && !value.is(Tag::builtin))
       throw Misuse{fmt::format("'function' is {}, not a function", type_name(value))};
-    return host.engine().runtime().explain(value);
+    return host.engine().runtime().explain(value, false);
   });
 }
 

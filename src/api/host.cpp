@@ -36,7 +36,7 @@ EngineOptions options_of(const tsl_config& config) {
                          .environment = allows(TSL_ALLOW_ENVIRONMENT),
                          .clock = allows(TSL_ALLOW_CLOCK),
                          .gpus = allows(TSL_ALLOW_GPU)};
-  options.compile_annotated = allows(TSL_ALLOW_COMPILE);
+  options.compile_annotated = options.allows_compile = allows(TSL_ALLOW_COMPILE);
   options.threads = static_cast<int>(config.threads);
   options.device = text_of(config.device, "config.device");
   if (options.device.empty()) options.device = "cpu";

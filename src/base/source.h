@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/range_table.h"
+
 namespace tsl {
 
 /// A half-open byte range in one source. `source` indexes the engine's SourceMap.
@@ -28,9 +30,11 @@ inline Span join(Span a, Span b) {
 struct Origin {
   Span span;
   bool is_backward = false;
+  uint32_t range = 0;  // of SourceMap::ranges(): the innermost with_range() around the call
 
   Origin() = default;
-  Origin(Span position, bool backward = false) : span(position), is_backward(backward) {}
+  Origin(Span position, bool backward = false, uint32_t named = 0)
+      : span(position), is_backward(backward), range(named) {}
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 
@@ -67,9 +71,12 @@ class SourceMap {
   void forget(uint32_t id) { sources_[id].reset(); }
   /// Returns "file.tsl:12", for messages and logs.
   std::string location(Span span) const;
+  RangeTable& ranges() { return ranges_; }
+  const RangeTable& ranges() const { return ranges_; }
 
  private:
   std::vector<std::unique_ptr<Source>> sources_;
+  RangeTable ranges_;
 };
 
 }  // namespace tsl

@@ -217,9 +217,11 @@ Value read_counters(Context& context, std::span<Value> args) {
 Value counters_builtin(Context& context, Args args) { return context.runtime().effect(read_counters, {args[0]}); }
 
 /// Tells what was compiled for a function: as of a file, the answer depends on when it is asked.
-Value explain_now(Context& context, std::span<Value> args) { return make_string(context.runtime().explain(args[0])); }
+Value explain_now(Context& context, std::span<Value> args) {
+  return make_string(context.runtime().explain(args[0], args[1].boolean()));
+}
 
-Value explain_builtin(Context& context, Args args) { return context.runtime().effect(explain_now, {args[0]}); }
+Value explain_builtin(Context& context, Args args) { return context.runtime().effect(explain_now, {args[0], args[1]}); }
 
 Value seed_builtin(Context& context, Args args) {
   context.runtime().seed(static_cast<uint64_t>(expect_int(context, args[0], "the seed")));
@@ -363,9 +365,9 @@ constexpr Builtin kRows[] = {
      "bytes copied, "
      "memory in use, traces, …",
      counters_builtin, "host"},
-    {"explain", "explain(f: fn | nil = nil)",
+    {"explain", "explain(f: fn | nil = nil, all: bool = false)",
      "what was compiled so far for a function and the loops in it, or for the whole program, as a str: traces, guards, "
-     "kernels, …",
+     "kernels, …; at most a screen for each, or all of it",
      explain_builtin, "host"},
     with_effect({"seed", "seed(n: integer)", "restarts the random numbers", seed_builtin, "host"}),
     {"args", "args()", "the script's arguments on the command line", args_builtin, "host"},

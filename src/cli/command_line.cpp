@@ -265,7 +265,7 @@ int parse_command(int argc, char** argv, Command& command) {
   }
   command.engine.record = command.report.any();
   if (command.report.explain) {
-    command.engine.compile_all = command.engine.profile = true;
+    command.engine.profile = true;
     command.engine.trace_events = std::max(command.engine.trace_events, report::kTimelineEvents);
   }
   return settled;

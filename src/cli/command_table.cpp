@@ -39,7 +39,9 @@ void add_explain(CLI::App& app, Command& command) {
   command.report.explain = true;
   app.add_flag("--json", command.report.json, "The report as JSON");
   app.add_option("--html", command.report.html, "Write a page to FILE instead")->type_name("FILE");
-  app.add_option("--to", command.report.to, "Write the report to FILE, not to standard error")->type_name("FILE");
+  app.add_option("--to", command.report.to, "Write the report to FILE, not to standard output")->type_name("FILE");
+  app.add_option("--function", command.report.function, "Tell of one function and the loops in it")->type_name("NAME");
+  app.add_flag("--all", command.report.all, "Tell everything, not at most a screen for each region");
 }
 
 void add_diff(CLI::App& app, Command& command) {
@@ -90,8 +92,7 @@ constexpr CommandRow kCommands[] = {
     {"test", "PATH...", "Run scripts on every tier, and compare what they print with their \"# expect:\" comments",
      Kind::test, true, add_test},
     {"fmt", "PATH...", "Format scripts in place", Kind::format, false, add_format},
-    {"explain", "SCRIPT [ARGS]", "Run a script under --compile, then tell what was compiled and why", Kind::script,
-     true, add_explain},
+    {"explain", "SCRIPT [ARGS]", "Run a script, then tell what was compiled and why", Kind::script, true, add_explain},
     {"diff", "DIR1 DIR2", "Show what differs between two dumps", Kind::diff, false, add_diff},
     {"bench", "DIR[/KERNEL]", "Run kernels of a dump alone, and show what they take", Kind::bench, true, add_bench},
     {"cache", "[clear|cap SIZE]", "Show the GPU kernels kept on disk, remove them, or limit what they take",

@@ -47,9 +47,10 @@ class InterruptScope {
   struct sigaction before_ = {};
 };
 
-bool wants_color(const std::string& when) {
+/// `file`: where the text goes.
+bool wants_color(const std::string& when, int file = STDERR_FILENO) {
   const char* const no_color = std::getenv("NO_COLOR");
-  if (when == "auto") return isatty(STDERR_FILENO) != 0 && (!no_color || !*no_color);
+  if (when == "auto") return isatty(file) != 0 && (!no_color || !*no_color);
   return when == "always";
 }
 
@@ -159,6 +160,7 @@ int run_command(int argc, char** argv) {
     return kExitFailed;
   }
   Engine& engine = *opened;
+  if (command.report.takes_output()) engine.output = [](std::string_view text) { std::cerr << text << std::flush; };
   engine.show_warning = [&](const Error& warning) { show(warning, engine, color); };
   if (isatty(STDERR_FILENO) != 0)
     engine.interpreter().progress_line().write = [](std::string_view text) { std::cerr << text << std::flush; };
@@ -174,7 +176,7 @@ int run_command(int argc, char** argv) {
   }
   if (command.engine.profile) code = write_profile(command, engine, color, code);
   try {
-    write_reports(command, engine, color);  // also for a program that has failed
+    write_reports(command, engine, wants_color(command.color, STDOUT_FILENO));  // also for a program that has failed
   } catch (const Failure& failure) { code = report_error(failure.error(), engine, color); }
   return code;
 }

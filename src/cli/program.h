@@ -20,10 +20,14 @@ struct CacheCommand {
 struct ReportCommand {
   bool explain = false;
   bool json = false;
-  std::string html;  // the file for the page
-  std::string to;    // the file for the report; "": standard error
-  std::string dump;  // the folder
+  std::string html;      // the file for the page
+  std::string to;        // the file for the report; "": standard output
+  std::string function;  // the only one that is told of; "": all
+  bool all = false;      // everything, not a screen for each region
+  std::string dump;      // the folder
   bool any() const { return explain || !dump.empty(); }
+  /// Whether the report takes standard output. What the script prints then goes to standard error.
+  bool takes_output() const { return explain && to.empty() && (html.empty() || json); }
 };
 
 /// The options of `tsl bench`.

@@ -23,10 +23,7 @@ namespace {
 /// Lists what compiled code depends on besides the program, a line each.
 std::string cache_key(const EngineOptions& options, Device device) {
   std::string text = fmt::format("tsl {}\ndevice {}\nnumerics {}\ncompile {}\n", TSL_VERSION, to_string(device),
-                                 options.fast_numerics ? "fast" : "exact",
-                                 options.compile_all         ? "all"
-                                 : options.compile_annotated ? "annotated"
-                                                             : "nothing");
+                                 options.fast_numerics ? "fast" : "exact", options.compiles());
   for (const exec::BackendOption& option : exec::kBackendOptions) {
     const std::string name = std::string(option.name).substr(2);
     const exec::BackendOptions& values = options.backend;
@@ -55,6 +52,25 @@ void expect_writable(const std::string& path) {
   if (!std::ofstream(path, std::ios::app)) fail(ErrorKind::io, "cannot write {}: {}", path, std::strerror(errno));
 }
 
+/// Selects what the text tells. Throws Failure (name) if the function has no region.
+report::ExplainOptions explain_options(const ReportCommand& command, const report::Recording& recording, bool color) {
+  report::ExplainOptions options{.title = command.function, .all = command.all, .color = color};
+  if (command.function.empty()) return options;
+  options.declarations = report::declarations_of(recording, command.function);
+  if (!options.declarations->empty()) return options;
+  const std::vector<std::string> known = report::functions_of(recording);
+  Error error{
+      ErrorKind::name, fmt::format("no calls of `{}` were compiled by themselves", command.function), {}, {}, {}};
+  if (const std::string near = nearest_name(command.function, known); !near.empty())
+    error.hints.push_back(fmt::format("did you mean `{}`?", near));
+  else if (known.empty())
+    error.hints.push_back("nothing was compiled: put @compile before a function, or give --compile");
+  else
+    error.hints.push_back(fmt::format("a function that compiled code calls is a part of its caller; compiled were {}",
+                                      fmt::join(known, ", ")));
+  throw Failure(std::move(error));
+}
+
 }  // namespace
 
 void begin_reports(const Command& command) {
@@ -78,13 +94,12 @@ void write_reports(const Command& command, Engine& engine, bool color) {
   engine.add_times(recording);  // which may measure the device
   if (!options.html.empty()) report::write_file(options.html, report::explain_page(recording, events));
   if (!options.html.empty() && !options.json && options.to.empty()) return;
-  const std::string text =
-      options.json
-          ? report::explain_json(recording)
-          : report::explain(recording, {.declarations = {}, .title = "", .color = color && options.to.empty()});
-  if (!options.to.empty()) return report::write_file(options.to, text);
-  std::fflush(stdout);
-  std::cerr << text << std::flush;
+  const bool has_file = !options.to.empty();
+  const std::string text = options.json
+                               ? report::explain_json(recording)
+                               : report::explain(recording, explain_options(options, recording, !has_file && color));
+  if (has_file) return report::write_file(options.to, text);
+  std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
 int run_diff(const std::vector<std::string>& dumps) {

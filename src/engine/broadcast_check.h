@@ -17,7 +17,7 @@ class Interpreter;
 /// own affair; those that the program makes count wherever they are reduced.
 class BroadcastCheck {
  public:
-  BroadcastCheck(const Ops& ops, Interpreter& interpreter) : ops_(ops), interpreter_(interpreter) {}
+  BroadcastCheck(Ops& ops, Interpreter& interpreter) : ops_(ops), interpreter_(interpreter) {}
 
   /// Looks at a call of the program after it. Returns the warning, if it completes such a reduction.
   std::optional<Error> after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
@@ -39,7 +39,7 @@ class BroadcastCheck {
                               const Tensor& result);
   bool makes_pairs(std::span<const Operand> operands) const;
 
-  const Ops& ops_;
+  Ops& ops_;
   Interpreter& interpreter_;
   std::array<Expansion, 2> expansions_;  // of the operands of the op that follows
   size_t count_ = 0;

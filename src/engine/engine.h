@@ -36,7 +36,10 @@ enum class Warnings : uint8_t { on, off, error };
 struct EngineOptions {
   bool compile_all = false;       // --compile: outermost calls and top-level loop bodies too
   bool compile_annotated = true;  // @compile functions (--no-compile turns it off)
-  std::string log_topics;         // "graph,fusion,…"
+  bool allows_compile = true;     // off: the host does not let code be compiled, and whoever asks for it is told
+  /// Names what is compiled: "all", "annotated" or "nothing".
+  const char* compiles() const { return compile_all ? "all" : compile_annotated ? "annotated" : "nothing"; }
+  std::string log_topics;  // "graph,fusion,…"
   Warnings warnings = Warnings::on;
   bool check_nan = false;   // --check-nan: interprets everything, op by op, and checks each result
   bool profile = false;     // record what takes time: see Engine::profile_text()

@@ -55,7 +55,9 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
       compile_log_(context, log_levels_),
       trace_log_(context, log_levels_),
       regions_(tracing()),
-      random_(make_ref<Cell>()) {
+      random_(make_ref<Cell>()),
+      calls_(interpreter.frames(), context.sources().ranges()),
+      region_calls_(interpreter.frames(), context.sources().ranges()) {
   random_->is_set = random_->is_mutable = true;
   if (compile_log_.logs_any()) devices_.instruments().observers.push_back(&compile_log_);
   if (trace_log_.logs_any()) trace_observers_.add(trace_log_);
@@ -88,21 +90,22 @@ jit::Tracing EngineRuntime::tracing() {
 
 void EngineRuntime::start_recording() {
   if (recorder_) return;
-  recorder_ = std::make_unique<report::RunRecorder>(context_.sources());
+  recorder_ = std::make_unique<report::RunRecorder>(context_.sources(), options_.compiles());
   devices_.instruments().observers.push_back(recorder_.get());
   trace_observers_.add(*recorder_);
 }
 
-std::string EngineRuntime::explain(const Value& function) {
+std::string EngineRuntime::explain(const Value& function, bool all) {
   start_recording();
   const report::Recording& recording = recorder_->recording();
-  if (function.is(Tag::nil)) return report::explain(recording, {});
+  if (function.is(Tag::nil)) return report::explain(recording, {.all = all});
   if (!function.is(Tag::function))
     return "a builtin function is no region: its ops are part of the region that calls it\n";
   const Proto& proto = proto_of(function.as<Function>());
   std::vector<const void*> declarations = {&proto};
   for (const Loop& loop : proto.loops) declarations.push_back(&loop);
-  return report::explain(recording, {.declarations = std::move(declarations), .title = proto.display_name()});
+  return report::explain(recording,
+                         {.declarations = std::move(declarations), .title = proto.display_name(), .all = all});
 }
 
 // ---- Devices ---------------------------------------------------------------------------------------------------
@@ -156,7 +159,7 @@ Tensor EngineRuntime::read(const Tensor& tensor) {
 }
 
 Value EngineRuntime::read_number(const Tensor& tensor) {
-  if (exec::Timeline* timeline = devices_.timeline()) timeline->set_origin(location());
+  if (exec::Timeline* timeline = devices_.timeline()) timeline->set_origin({location(), false, range()});
   return trace() ? trace()->read_number(tensor) : Value(jit::element(devices_, tensor));
 }
 
@@ -219,10 +222,18 @@ void EngineRuntime::log(std::string_view topic, const std::string& text) {
 RegionHooks::CallMode EngineRuntime::call_mode(const Value& function) {
   const Proto& proto = proto_of(function.as<Function>());
   if (trace()) trace()->restrict_to(proto.request);
-  if (trace() || listeners().listening()) return CallMode::plain;
-  if (options_.check_nan || region_pauses_ > 0) return CallMode::plain;
+  if (trace() || options_.check_nan || region_pauses_ > 0) return CallMode::plain;
+  if (proto.is_compiled && !options_.allows_compile)
+    regions_.tell_interpreted(function.as<Function>(), "the host program does not allow it to be compiled",
+                              "TSL_ALLOW_COMPILE in the capabilities of its tsl_config allows it");
   const bool wanted = proto.is_compiled ? options_.compile_annotated : options_.compile_all && !proto.is_internal;
   if (!wanted) return CallMode::plain;
+  if (listeners().listening()) {
+    if (proto.is_compiled)
+      regions_.tell_interpreted(function.as<Function>(), "its gradient is recorded outside of compiled code",
+                                "put @compile before a function that calls grad, value_and_grad or vjp");
+    return CallMode::plain;
+  }
   if (regions_.is_interpreting(function.as<Function>())) return CallMode::open;
   return interpreter_.has_stack_for_region() ? CallMode::region : CallMode::plain;
 }
@@ -232,6 +243,7 @@ std::optional<uint32_t> EngineRuntime::run_loop_body(Frame& frame, const Loop& l
     return std::nullopt;
   if (!interpreter_.has_stack_for_region()) return std::nullopt;
   look_at_memory();
+  const RangeScope scope(*this);
   return regions_.run_loop_body(frame, loop);
 }
 
@@ -312,9 +324,24 @@ Value EngineRuntime::profile(const Value& function) {
 }
 
 Value EngineRuntime::with_range(const std::string& name, const Value& function) {
-  exec::Timeline* const timeline = devices_.timeline();
-  const exec::ActivityScope scope(timeline, timeline ? timeline->range(name) : 0);
-  return context_.call(function, {});
+  const bool is_traced = trace() != nullptr;  // then its kernels have the range, whenever they run
+  calls_.enter(name);
+  if (is_traced) region_calls_.enter(name);
+  exec::Timeline* const timeline = is_traced ? nullptr : devices_.timeline();
+  const std::string path = timeline ? context_.sources().ranges().path(calls_.current()) : "";
+  const exec::ActivityScope scope(timeline, timeline ? timeline->range(path) : 0);
+  const auto leave = [&] {
+    calls_.leave();
+    if (is_traced) region_calls_.leave();
+  };
+  try {
+    Value result = context_.call(function, {});
+    leave();
+    return result;
+  } catch (...) {
+    leave();
+    throw;
+  }
 }
 
 void EngineRuntime::begin_profile() {

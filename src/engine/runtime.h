@@ -7,10 +7,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backend/cpu/backend.h"
 #include "engine/broadcast_check.h"
+#include "engine/call_paths.h"
 #include "engine/compile_log.h"
 #include "engine/nan_check.h"
 #include "engine/profiling.h"
@@ -58,7 +60,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Value effect(EffectFunction run, std::vector<Value> args) override;
   Counters counters(Device device) override { return devices_.counters(device); }
   TraceCounts trace_counts() const override { return regions_.counts(); }
-  std::string explain(const Value& function) override;
+  std::string explain(const Value& function, bool all) override;
   Value profile(const Value& function) override;
   Value with_range(const std::string& name, const Value& function) override;
   void resume() override { devices_.forget_active(); }
@@ -71,6 +73,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   CallMode call_mode(const Value& function) override;
   Value call_region(const Value& function, std::span<Value> args) override {
     look_at_memory();
+    const RangeScope scope(*this);
     return regions_.call(function, args);
   }
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop) override;
@@ -83,6 +86,28 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   const report::RunRecorder* recorder() const { return recorder_.get(); }
 
  private:
+  /// Begins a region: its ops are in the ranges that it names itself, and its kernels are in those around the call,
+  /// too.
+  class RangeScope {
+   public:
+    explicit RangeScope(EngineRuntime& runtime) : runtime_(runtime), before_(runtime.region_calls_.begin()) {
+      if (exec::Timeline* timeline = runtime.devices_.timeline())
+        timeline->set_origin({{}, false, runtime.calls_.current()});
+    }
+    ~RangeScope() { runtime_.region_calls_.resume(std::move(before_)); }
+    RangeScope(const RangeScope&) = delete;
+    RangeScope& operator=(const RangeScope&) = delete;
+
+   private:
+    EngineRuntime& runtime_;
+    CallPaths::State before_;
+  };
+  /// Returns the range of the running call, if anybody may ask for it.
+  uint32_t range() override {
+    if (trace()) return region_calls_.current();
+    return devices_.timeline() ? calls_.current() : 0;
+  }
+
   std::unique_ptr<exec::Backend> open_device(Device device);
   Device find_device();
   jit::TraceSession* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
@@ -125,6 +150,8 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   std::unique_ptr<exec::Timeline> shown_;  // for a profiler that is attached, if there is no profiling_
   bool has_started_ = false;
   int region_pauses_ = 0;
+  CallPaths calls_;         // of the program
+  CallPaths region_calls_;  // of the region that runs: recorded code may be called from any other
 };
 
 /// Interprets all code during a scope: code that a function of the host calls while a region may be running.

@@ -103,6 +103,12 @@ void Timeline::set_origin(const Origin& origin) {
   origin_ = at->second;
 }
 
+bool Timeline::is_interpreted(Span at) const {
+  return std::any_of(interpreted_.begin(), interpreted_.end(), [&](const Span& extent) {
+    return extent.source == at.source && extent.begin <= at.begin && at.end <= extent.end;
+  });
+}
+
 void Timeline::add_note(std::string note) {
   if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(std::move(note));
 }

@@ -138,12 +138,22 @@ class Timeline {
 
   /// Sets the origin of kernels of eager ops, which have none of their own.
   void set_origin(const Origin& origin);
+  /// As set_origin(), within the range of the origin before.
+  void set_position(Span span) { set_origin({span, false, origins_[origin_].range}); }
   uint32_t origin() const { return origin_; }
   const Origin& origin(uint32_t number) const { return origins_[number]; }
 
   /// Adds a line on how complete or exact the recording is, unless it is there.
   void add_note(std::string note);
   const std::vector<std::string>& notes() const { return notes_; }
+
+  /// Says that a function with @compile is interpreted, and why. `extent`: of its declaration.
+  void add_interpreted(Span extent, std::string why) {
+    add_note(std::move(why));
+    interpreted_.push_back(extent);
+  }
+  /// Whether a position is in such a function.
+  bool is_interpreted(Span at) const;
 
   /// Registers a device that adds work, until it is removed or the timeline ends.
   void add_source(Source& source) { sources_.push_back(&source); }
@@ -167,7 +177,7 @@ class Timeline {
   struct OriginHash {
     size_t operator()(const Origin& origin) const {
       return (origin.span.source * 31 + origin.span.begin) * 0x9e3779b97f4a7c15ull + origin.span.end * 2 +
-             (origin.is_backward ? 1 : 0);
+             (origin.is_backward ? 1 : 0) + origin.range * 0x85ebca6bull;
     }
   };
   struct Instant {
@@ -194,6 +204,7 @@ class Timeline {
   std::vector<DeviceWork> work_;
   std::vector<Source*> sources_;
   std::vector<std::string> notes_;
+  std::vector<Span> interpreted_;
   uint32_t origin_ = 0;
   bool is_flushing_ = false;
   Instant first_, last_;  // last_: when the reader was last given something

@@ -279,7 +279,7 @@ KernelFacts facts_of(const Plan& plan, std::span<const uint32_t> kernels) {
     else KernelWork(plan, kernel, facts).add();
     for (NodeId id : kernel.nodes) {
       const Node& node = plan.graph[id];
-      facts.ops.push_back({name_of(node), Origin(node.span, node.is_backward)});
+      facts.ops.push_back({name_of(node), node.origin()});
     }
   }
   return facts;

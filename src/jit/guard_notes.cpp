@@ -289,13 +289,24 @@ std::string SymbolNames::text(const Symbol& symbol) const {
 
 // ---- Guards ------------------------------------------------------------------------------------------------------
 
+namespace {
+
+/// Whether a guard is on a function of the library, which uses it for itself.
+bool is_own(const InputGuard& guard) {
+  if (!guard.constant.is(Tag::function)) return false;
+  const Proto& proto = proto_of(guard.constant.as<Function>());
+  return proto.is_internal || proto.is_library;
+}
+
+}  // namespace
+
 std::vector<GuardNote> describe_guards(const std::vector<InputSource>& inputs, const std::vector<SymbolGuard>& guards,
                                        const SymbolNames& names) {
   std::vector<GuardNote> out;
   for (const InputSource& input : inputs) {
     if (input.guards.empty()) continue;
     walk(input.guards.data(), input.name, [&](const InputGuard& guard, const std::string& name) {
-      out.push_back({{name, input.origin}, condition_text(guard), "", {}, cost_of(guard)});
+      if (!is_own(guard)) out.push_back({{name, input.origin}, condition_text(guard), "", {}, cost_of(guard)});
     });
   }
   for (const SymbolGuard& guard : guards) {
@@ -310,11 +321,15 @@ std::vector<GuardNote> describe_guards(const std::vector<InputSource>& inputs, c
   return out;
 }
 
-TraceReason describe_failure(const Segment& segment, const Run& run, const SymbolNames& names) {
+Difference describe_failure(const Segment& segment, const Run& run, const SymbolNames& names) {
+  Difference found;
   for (const SymbolGuard& guard : segment.guards) {
     const Symbol& condition = *guard.condition;
-    if (run.symbols[condition.id] == condition.hint) continue;
-    TraceReason reason;
+    if (run.symbols[condition.id] == condition.hint) {
+      ++found.held;
+      continue;
+    }
+    TraceReason& reason = found.reason;
     reason.needed = guard.span;
     if (const Symbol* input = changed_input(condition, run)) {
       reason.variable = names.variable(*input);
@@ -326,9 +341,9 @@ TraceReason describe_failure(const Segment& segment, const Run& run, const Symbo
       reason.condition = fmt::format("`{}` was {}, is {}", names.text(condition), number_text(condition.hint),
                                      number_text(run.symbols[condition.id]));
     if (reason.text.empty()) reason.text = reason.condition.empty() ? "another branch was taken" : reason.condition;
-    return reason;
+    return found;
   }
-  return {};
+  return found;
 }
 
 namespace {
@@ -338,9 +353,10 @@ class Comparison {
  public:
   explicit Comparison(const InputSource& input) : input_(input), guard_(input.guards.data()) {}
 
-  TraceReason run(const Value& value) {
-    compare(value, input_.name);
-    return std::move(reason_);
+  Difference run(const Value& value) {
+    const bool differs = compare(value, input_.name);
+    const auto seen = static_cast<size_t>(guard_ - input_.guards.data());
+    return {std::move(reason_), differs ? seen - 1 : seen};
   }
 
  private:
@@ -370,10 +386,20 @@ class Comparison {
     if (!(data.device == guard.device))
       return differs(name, "on " + to_string(guard.device), "on " + to_string(data.device));
     if (matches(data, guard)) return false;
-    std::string before = type_text(guard), after = describe(data.dtype, data.layout.shape);
-    if (before != after) return differs(name, before, after);
+    const std::string before = type_text(guard), after = describe(data.dtype, data.layout.shape);
+    if (data.dtype != guard.dtype || !extents_fit(data.layout, guard.layout)) return differs(name, before, after);
     return differs(name, fmt::format("{} with strides {}", before, strides_text(guard.layout)),
                    fmt::format("{} with strides {}", after, strides_text(data.layout)));
+  }
+
+  static bool extents_fit(const Layout& layout, const Layout& guard) {
+    if (layout.rank() != guard.rank()) return false;
+    for (int i = 0; i < guard.rank(); ++i) {
+      const Dim& extent = guard.shape[i];
+      const int64_t now = layout.shape[i].hint();
+      if (extent.symbol() ? now < kMinSymbolicExtent : now != extent.hint()) return false;
+    }
+    return true;
   }
 
   bool constant_differs(const Value& value, const InputGuard& guard, const std::string& name) {
@@ -420,8 +446,8 @@ class Comparison {
 
 }  // namespace
 
-TraceReason describe_difference(const Value& value, const InputSource& input) {
-  return input.guards.empty() ? TraceReason() : Comparison(input).run(value);
+Difference describe_difference(const Value& value, const InputSource& input) {
+  return input.guards.empty() ? Difference() : Comparison(input).run(value);
 }
 
 }  // namespace tsl::jit

@@ -35,11 +35,17 @@ class SymbolNames {
 std::vector<GuardNote> describe_guards(const std::vector<InputSource>& inputs, const std::vector<SymbolGuard>& guards,
                                        const SymbolNames& names);
 
-/// Describes the guard of `segment` that a run with these values of symbols fails; no text if all hold.
-TraceReason describe_failure(const Segment& segment, const Run& run, const SymbolNames& names);
+/// What a run fails of a trace.
+struct Difference {
+  TraceReason reason;  // no text: nothing
+  size_t held = 0;     // guards that held before
+};
 
-/// Describes the first difference between a value and the guards of an input; no text if there is none.
-TraceReason describe_difference(const Value& value, const InputSource& input);
+/// Describes the guard of `segment` that a run with these values of symbols fails.
+Difference describe_failure(const Segment& segment, const Run& run, const SymbolNames& names);
+
+/// Describes the first difference between a value and the guards of an input.
+Difference describe_difference(const Value& value, const InputSource& input);
 
 /// Formats a reason with its positions: "n (train.tsl:8) was 3, is 5; `n > 4` was false, is true (train.tsl:9)".
 std::string to_text(const TraceReason& reason, const SourceMap& sources);

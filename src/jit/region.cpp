@@ -85,11 +85,6 @@ void Region::update_history(const InputSource& source) {
   }
 }
 
-std::string Region::name(Context& context) const {
-  const Span span = loop ? loop->span : proto->span;
-  return fmt::format("{}{} ({})", loop ? "loop in " : "", proto->display_name(), context.sources().location(span));
-}
-
 RegionGroup& RegionCache::group_of(const Proto& proto, const Loop* loop) {
   RegionGroup& group = groups_[loop ? static_cast<const void*>(loop) : &proto];
   if (group.names.region.empty()) {
@@ -130,6 +125,7 @@ Region& RegionCache::find(RegionGroup& group, const Proto& proto, const Loop* lo
   region->pacing = &group.pacing;
   region->names = &group.names;
   region->activities = &group.activities;
+  region->limits = &group.limits;
   region->add_annotated_shapes();
   regions.push_back(std::move(region));
   return *regions.back();
@@ -202,18 +198,20 @@ void RegionCache::warn_of_reads(const Segment& segment) {
       segment.reads[0].span, {"it runs in one piece if the number stays in a tensor, or is read less often"}));
 }
 
-bool RegionCache::run(Segment& segment, const Entry& entry) {
+bool RegionCache::run(const Region& region, Segment& segment, const Entry& entry) {
   const bool may_defer = segment.is_last && interface_of(segment).printed.empty();
   const size_t own_frames = entry.frame ? 1 : 0;
-  return run_plan(segment, run_, tracing_.devices.deferred_errors(),
-                  may_defer ? std::optional<size_t>(own_frames) : std::nullopt);
+  const bool done = run_plan(segment, run_, tracing_.devices.deferred_errors(),
+                             may_defer ? std::optional<size_t>(own_frames) : std::nullopt);
+  if (segment.plans && segment.plans->evicts()) warn_of_sizes(region);
+  return done;
 }
 
 bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment*>& path, bool& failed, Value& result,
                          uint32_t& exit) {
   Segment* at = &region.root;
   while (Segment* segment = match(*at, entry)) {
-    if (!move_inputs(*segment) || !run(*segment, entry)) {
+    if (!move_inputs(*segment) || !run(region, *segment, entry)) {
       failed = true;
       return false;
     }
@@ -230,7 +228,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
     for (const Read& read : segment->reads) {
       const Tensor element_view = run_.view(read.slot, read.layout);
       run_.symbols.resize(std::max<size_t>(run_.symbols.size(), read.symbol + 1));
-      if (exec::Timeline* timeline = tracing_.devices.timeline()) timeline->set_origin(read.span);
+      if (exec::Timeline* timeline = tracing_.devices.timeline()) timeline->set_position(read.span);
       run_.symbols[read.symbol] = element(tracing_.devices, element_view);
     }
     if (!segment->reads.empty() && ++segment->replays == kManyReads) warn_of_reads(*segment);

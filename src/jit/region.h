@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bytecode/bytecode.h"
+#include "jit/guard_notes.h"
 #include "jit/trace_pacing.h"
 #include "jit/trace_session.h"
 #include "vm/stack.h"
@@ -19,6 +20,11 @@ class Context;
 }  // namespace tsl
 
 namespace tsl::jit {
+
+/// The limits that calls of a declaration have met, each of which is told once.
+struct RegionLimits {
+  bool is_interpreted = false, has_many_traces = false, has_many_sizes = false;
+};
 
 /// The activities of a declaration's regions in a timeline.
 struct RegionActivities {
@@ -36,6 +42,7 @@ struct Region {
   TracePacing* pacing = nullptr;
   SpecialisationNames* names = nullptr;
   const RegionActivities* activities = nullptr;
+  RegionLimits* limits = nullptr;
   bool was_traced = false;
   uint64_t last_use = 0;  // in the time of `pacing`
 
@@ -68,11 +75,12 @@ struct Region {
   /// Whether this region has the only reference to one of the captured variables, so that the function no longer
   /// exists.
   bool is_dead() const;
-  std::string name(Context&) const;  // "step (digits.tsl:31)"
   RegionNote note(Context&) const;
   /// Called when the region cannot be traced further than `at`: calls that fit no trace path are interpreted for a
   /// while. Warns if the program asks for the region.
   void fall_back(const Tracing&, const std::string& reason, Span at);
+  /// Whether the program asks for the region by @compile, and not --compile for all that is to be had.
+  bool is_asked_for() const { return !loop && proto->is_compiled; }
 };
 
 /// The regions of one declaration: of a loop, or of functions that captured different variables.
@@ -80,6 +88,7 @@ struct RegionGroup {
   TracePacing pacing;
   SpecialisationNames names;
   RegionActivities activities;
+  RegionLimits limits;
   bool is_interpreting = false;  // one of the regions is running, and calls of any of them are interpreted
   std::vector<std::unique_ptr<Region>> regions;
 };
@@ -97,6 +106,8 @@ class RegionCache {
   bool is_interpreting(const Function& function) const;
   Value call(const Value& function, std::span<Value> args);
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop);
+  /// Tells once that calls of a function with @compile are interpreted.
+  void tell_interpreted(const Function& function, const std::string& reason, std::string hint);
 
  private:
   struct Entry {  // the inputs of this run, and the destination of its outputs
@@ -124,7 +135,7 @@ class RegionCache {
   bool replay(Region& region, const Entry& entry, std::vector<Segment*>& path, bool& failed, Value& result,
               uint32_t& exit);
   /// Runs a segment's plan. The host waits for its errors only if they would be raised before something else happens.
-  bool run(Segment& segment, const Entry& entry);
+  bool run(const Region& region, Segment& segment, const Entry& entry);
   void warn_of_reads(const Segment& segment);
   Segment* match(Segment& at, const Entry& entry);
   bool bind_inputs(const Segment& segment, const Entry& entry);
@@ -137,7 +148,9 @@ class RegionCache {
   uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<Segment*>& path, AfterReplay after_replay);
   template <class Body> void run_traced(const Region& region, TraceSession& trace, Body&& body);
   // region_notes.cpp
-  TraceReason compare(const Segment& candidate, const Entry& entry, const std::vector<Segment*>& path);
+  Difference compare(const Segment& candidate, const Entry& entry, const std::vector<Segment*>& path);
+  TraceReason reason_for(const Region& region, const Entry& entry, const std::vector<Segment*>& path);
+  void warn_of_sizes(const Region& region);
   void notify_trace(const Region& region, const Entry& entry, const std::vector<Segment*>& path);
   void notify_run(const Region& region, RunKind kind) const;
   void clear_run();

@@ -11,9 +11,6 @@ namespace tsl::jit {
 
 namespace {
 
-// The most plans of one segment. Further sizes evict plans, which are compiled again when their sizes return.
-constexpr size_t kMaxSizes = 64;
-
 /// Adds the inputs that `symbol` depends on. Expressions share parts, and each is visited once.
 void add_inputs(const Symbol* symbol, std::unordered_set<const Symbol*>& seen, std::vector<uint32_t>& ids) {
   if (!symbol || symbol->kind == Symbol::Kind::constant || !seen.insert(symbol).second) return;
@@ -82,7 +79,10 @@ const std::shared_ptr<exec::Executable>& SizedPlans::at(std::span<const Scalar> 
   options_.name = names_.next();
   if (watch_) notify(entry);
   entry.plan = devices_.compile(device_, std::move(sized), options_);
-  if (entries_.size() == kMaxSizes) entries_.erase(entries_.begin());
+  if (entries_.size() == kMaxSizes) {
+    entries_.erase(entries_.begin());
+    evicts_ = true;
+  }
   return entries_.emplace_back(std::move(entry)).plan;
 }
 

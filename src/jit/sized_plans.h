@@ -22,6 +22,9 @@ struct SpecialisationNames {
   std::string next() { return region + "#" + std::to_string(count++); }
 };
 
+/// The most plans of one segment. Further sizes evict plans, which are compiled again when their sizes return.
+inline constexpr size_t kMaxSizes = 64;
+
 class SizedPlans {
  public:
   /// `graph` must compute something. `names` outlives this.
@@ -39,6 +42,8 @@ class SizedPlans {
   /// Returns the number among the watched segments of the declaration.
   uint32_t number() const { return watch_ ? watch_->number : SegmentNote::kNoPlans; }
 
+  /// Whether there are more sizes than are kept, so that some are compiled again when they return.
+  bool evicts() const { return evicts_; }
   Device device() const { return device_; }
   size_t output_count() const { return graph_.outputs.size(); }
 
@@ -67,6 +72,7 @@ class SizedPlans {
   std::vector<uint32_t> size_symbols_;  // ids of the input symbols that extents and strides depend on
   std::unique_ptr<Watch> watch_;        // null: nothing watches
   std::vector<Entry> entries_;          // the most recently used one is last
+  bool evicts_ = false;
 };
 
 }  // namespace tsl::jit

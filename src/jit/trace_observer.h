@@ -18,6 +18,7 @@ struct RegionNote {
   Span span;                          // of the declaration
   Span extent;                        // of the whole function or loop
   bool is_loop = false;
+  std::string function;  // that it is, or is in; "" for a loop outside of functions
 };
 
 /// A variable, or a part of one, that code depends on.
@@ -78,6 +79,8 @@ class TraceObserver {
   virtual void on_segment(const RegionNote&, const SegmentNote&) {}
   /// Called when a trace ends before its region. The next `calls` calls that fit no trace path are interpreted.
   virtual void on_abort(const RegionNote&, const std::string& /*reason*/, Span, uint32_t /*calls*/) {}
+  /// Called once for each reason why calls of a function with @compile do not run as compiled code.
+  virtual void on_limit(const RegionNote&, const std::string& /*reason*/, Span) {}
   virtual void on_specialisation(const RegionNote&, const SpecialisationNote&) {}
 };
 

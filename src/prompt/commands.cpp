@@ -94,7 +94,7 @@ std::string show_guards(SessionState& state, const std::string& code) {
   return guards_text(state.engine, state.engine.run_line(code));
 }
 std::string show_explanation(SessionState& state, const std::string& code) {
-  return state.engine.runtime().explain(code.empty() ? Value() : state.engine.run_line(code));
+  return state.engine.runtime().explain(code.empty() ? Value() : state.engine.run_line(code), false);
 }
 
 // ---- Files and the session -------------------------------------------------------------------------

@@ -147,7 +147,7 @@ void write_dump(const Recording& recording, const std::string& folder) {
       write_specialisation(region, s, root / name);
     }
   }
-  write_file((root / kReportFile).string(), explain(recording, {}));
+  write_file((root / kReportFile).string(), explain(recording, {.all = true}));
 }
 
 }  // namespace tsl::report

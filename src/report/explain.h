@@ -1,6 +1,7 @@
 // Renders a recording for people and for tools: what was compiled, and why as it was.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,12 +10,19 @@
 namespace tsl::report {
 
 struct ExplainOptions {
-  std::vector<const void*> declarations;  // only these regions; empty: all
-  std::string title;                      // what they belong to: "step"; "": the program
+  std::optional<std::vector<const void*>> declarations = {};  // only these regions; none: all
+  std::string title = {};                                     // what they belong to: "step"; "": the program
+  bool all = false;                                           // everything; else at most a screen for each region
   bool color = false;
 };
 
-/// Formats a summary, then each region.
+/// Returns the declarations of a function's regions: of the function, and of loops in it; none if it has none.
+std::vector<const void*> declarations_of(const Recording& recording, const std::string& function);
+
+/// Names the functions that have regions, in the order of their first calls.
+std::vector<std::string> functions_of(const Recording& recording);
+
+/// Formats a summary, then each region, the one that took most time first.
 std::string explain(const Recording& recording, const ExplainOptions& options);
 
 /// Formats all of it as JSON. docs/explain.md describes the keys. `with_texts`: with sources and code, for the page.

@@ -20,6 +20,7 @@ Json json_of(const OpRecord& op) {
 
 Json json_of(const GuardRecord& guard);
 Json json_of(const AbortRecord& abort);
+Json json_of(const LimitRecord& limit);
 Json json_of(const TraceRecord& trace);
 Json json_of(const SegmentRecord& segment);
 Json json_of(const GroupRecord& group);
@@ -43,6 +44,8 @@ Json json_of(const GuardRecord& guard) {
 Json json_of(const AbortRecord& abort) {
   return {{"reason", abort.reason}, {"location", json_of(abort.location)}, {"interpreted_calls", abort.calls}};
 }
+
+Json json_of(const LimitRecord& limit) { return {{"reason", limit.reason}, {"location", json_of(limit.location)}}; }
 
 Json json_of(const TraceRecord& trace) {
   return {{"reason", trace.reason},     {"variable", trace.variable},     {"origin", json_of(trace.origin)},
@@ -97,7 +100,9 @@ Json json_of(const RegionTimes& times) {
   if (times.calls == 0) return nullptr;
   return {{"calls", times.calls},
           {"first_seconds", times.first_seconds},
-          {"median_seconds", times.calls > 1 ? Json(times.median_seconds) : Json(nullptr)}};
+          {"median_seconds", times.calls > 1 ? Json(times.median_seconds) : Json(nullptr)},
+          {"seconds", times.seconds},
+          {"share", times.share}};
 }
 
 /// Returns a fact, or null if it is unknown, which is a negative number.
@@ -150,11 +155,13 @@ Json json_of(const SpecialisationRecord& s) {
 Json json_of(const RegionRecord& region) {
   return {
       {"name", region.name},
+      {"function", region.function},
       {"loop", region.is_loop},
       {"location", json_of(region.location)},
       {"tier", tier_of(region)},
       {"runs",
        {{"from_plans", region.replays}, {"traced", region.traced_calls}, {"interpreted", region.interpreted_calls}}},
+      {"limits", list_of(region.limits)},
       {"profile", json_of(region.times)},
       {"traces", list_of(region.traces)},
       {"segments", list_of(region.segments)},
@@ -191,7 +198,9 @@ void add_texts(Json& out, const Recording& recording) {
 std::string explain_json(const Recording& recording, bool with_texts) {
   Json out{{"version", 1},
            {"cache_key", recording.cache_key},
+           {"compiles", recording.compiles},
            {"eager_plans", recording.eager_plans},
+           {"eager_kernels", list_of(recording.eager_kernels)},
            {"counters", recording.counters},
            {"regions", list_of(recording.regions)}};
   if (with_texts) add_texts(out, recording);

@@ -62,7 +62,13 @@ const Profile::Known& Profile::known(const Timeline& timeline, Timeline::Id id) 
 }
 
 size_t Profile::row_of(const Timeline& timeline, Timeline::Id id, uint32_t origin) {
-  if (const Known& of = known(timeline, id); !of.has_lines) return of.row;
+  if (const Known& of = known(timeline, id); !of.has_lines) {
+    const uint32_t range = timeline.origin(origin).range;
+    if (range == 0 || timeline[id].kind != ActivityKind::kernel) return of.row;
+    const auto [at, is_new] = row_of_.try_emplace(uint64_t{id} << 32 | range, rows_.size());
+    if (is_new) rows_.push_back({.id = id, .range = range});
+    return at->second;
+  }
   const auto [at, is_new] = row_of_.try_emplace(uint64_t{id} << 32 | origin, rows_.size());
   if (is_new) rows_.push_back({.id = id, .origin = origin});
   return at->second;

@@ -19,6 +19,7 @@ namespace tsl::report {
 struct ProfileRow {
   exec::Timeline::Id id = 0;
   uint32_t origin = 0;  // of an eager op or a host read; 0: the activity's own
+  uint32_t range = 0;   // around the call of the region that launched it, of SourceMap::ranges()
   uint64_t calls = 0;
   double share_ticks = 0;    // of the whole; what runs at the same time shares its moments
   uint64_t ticks = 0;        // in all, each call by itself
@@ -95,7 +96,7 @@ class Profile final : public exec::Timeline::Reader, public exec::PlanObserver {
   const Known& known(const exec::Timeline& timeline, exec::Timeline::Id id);
 
   std::vector<Known> known_;                     // by activity
-  std::unordered_map<uint64_t, size_t> row_of_;  // of activities with lines: by activity and origin
+  std::unordered_map<uint64_t, size_t> row_of_;  // by activity, and its origin or the range around its region
   std::vector<ProfileScope> scopes_;
   std::vector<UnusedOp> unused_;
   std::set<std::string> empty_plans_;

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "report/profile_ranges.h"
+
 namespace tsl::report {
 
 using exec::Activity;
@@ -26,7 +28,8 @@ bool is_once(ActivityKind kind) {
 using Line = ProfileLine;
 
 /// Formats a count: "1 call", "2 calls".
-std::string counted(uint64_t count, const char* what) {
+std::string counted(uint64_t count, const char* what, const char* many = nullptr) {
+  if (many && count != 1) return fmt::format("{} {}", count, many);
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
@@ -50,6 +53,7 @@ class Table {
     add_rows();
     add_categories();
     add_lines();
+    add_ranges();
     add_scopes();
     if (view_.memory) text_ += memory_text(*view_.memory, view_.sources);
     add_verdicts();
@@ -101,7 +105,8 @@ class Table {
         of.kind == ActivityKind::kernel
             ? fmt::format("{}  {}  {}  {}", of.name, to_string(of.device), name_of(of.facts.category), of.facts.types)
             : text_of(of);
-    return where.empty() ? what : what + "  " + where;
+    const std::string ranges = of.kind == ActivityKind::kernel ? named_ranges_text(view_, row) : "";
+    return what + (where.empty() ? "" : "  " + where) + (ranges.empty() ? "" : "  in " + ranges);
   }
 
   void add_row(const ProfileRow& row, const std::string& label) {
@@ -201,6 +206,21 @@ class Table {
     if (unknown > 0) text_ += fmt::format("{:>7.2f} % of kernels without a line\n", percent(unknown));
   }
 
+  /// Adds the ranges.
+  void add_ranges() {
+    const std::vector<RangeShare> shares = range_shares(view_);
+    if (shares.empty()) return;
+    text_ += "\nby call path and named range; each has the time of those within it\n";
+    constexpr size_t kMost = 30;
+    for (size_t i = 0; i < shares.size() && i < kMost; ++i) {
+      const RangeShare& share = shares[i];
+      text_ += fmt::format("{:>7.2f} % {:>9}  {:<30} {:>9}, {}\n", percent(share.ticks),
+                           duration_text(timeline_.seconds(share.ticks)), share.path, counted(share.runs, "run"),
+                           counted(share.launches, "launch", "launches"));
+    }
+    if (shares.size() > kMost) text_ += fmt::format("{:>21}… {} more\n", "", shares.size() - kMost);
+  }
+
   void add_scopes() {
     std::vector<ProfileScope> scopes = view_.profile.scopes();
     std::erase_if(scopes, [](const ProfileScope& scope) { return scope.calls == 0; });
@@ -225,14 +245,15 @@ class Table {
   void add_verdicts() {
     text_ += "\nin words\n";
     double once = 0;
-    uint64_t kernels = 0, of_eager_ops = 0;
+    uint64_t kernels = 0, of_eager_ops = 0, of_interpreted = 0;
     for (int kind = 0; kind < exec::kActivityKinds; ++kind) {
       if (is_once(static_cast<ActivityKind>(kind))) once += by_kind_[static_cast<size_t>(kind)];
     }
     for (const ProfileRow& row : view_.profile.rows()) {
       if (activity(row).kind != ActivityKind::kernel) continue;
       kernels += row.calls;
-      if (activity(row).plan.empty()) of_eager_ops += row.calls;
+      if (!activity(row).plan.empty()) continue;
+      (timeline_.is_interpreted(timeline_.origin(row.origin).span) ? of_interpreted : of_eager_ops) += row.calls;
     }
     say(fmt::format("{} kernel launch{}; kernels run for {:.1f} % of the time", kernels, kernels == 1 ? "" : "es",
                     percent(kernel_ticks())));
@@ -257,7 +278,9 @@ class Table {
           "launch-bound: in steady state {:.1f} % of the time no kernel runs, while the host prepares them; {}",
           kPercent * (1 - kernel_ticks() / steady),
           2 * of_eager_ops > kernels ? "most are of single ops, which @compile or --compile would fuse"
-                                     : "larger tensors, or more work between two host reads, would help"));
+          : 2 * (of_eager_ops + of_interpreted) > kernels
+              ? "most are of single ops in functions with @compile that are interpreted"
+              : "larger tensors, or more work between two host reads, would help"));
     }
     if (is_above_roof_) {
       say("roof \"above\": faster than the measured peak of the device. The data stayed in a cache, fewer bytes moved "

@@ -65,6 +65,8 @@ struct OpRecord {
   std::string name;
   Location location;
   bool is_backward = false;
+
+  friend bool operator==(const OpRecord&, const OpRecord&) = default;
 };
 
 /// What a kernel took during the run, if that was profiled.
@@ -81,6 +83,8 @@ struct RegionTimes {
   uint64_t calls = 0;
   double first_seconds = 0;   // may include tracing and compiling
   double median_seconds = 0;  // of later calls
+  double seconds = 0;         // of all calls
+  double share = 0;           // of the whole run: 0 to 1
 };
 
 /// What the cost model says of a kernel's launch, beside what that took: a launch may have several kernels.
@@ -171,16 +175,24 @@ struct SpecialisationRecord {
   std::string plan_json;  // what is needed to run its kernels alone
 };
 
+/// A reason why calls of a function with @compile do not run as compiled code.
+struct LimitRecord {
+  std::string reason;
+  Location location;
+};
+
 /// A function or a loop body that is compiled as a whole, with all that its calls have made.
 struct RegionRecord {
   const void* declaration = nullptr;  // its identity
   std::string name;                   // "step:12"
+  std::string function;               // that it is, or is in: "step"; "" for a loop outside of functions
   bool is_loop = false;
   Location location;
   uint32_t last_line = 0;  // of the declaration
   std::string tree;        // its syntax tree as canonical text
   uint64_t replays = 0, traced_calls = 0, interpreted_calls = 0;
   RegionTimes times;
+  std::vector<LimitRecord> limits;
   std::vector<TraceRecord> traces;
   std::vector<SegmentRecord> segments;
   std::vector<SpecialisationRecord> specialisations;
@@ -195,9 +207,11 @@ struct SourceRecord {
 struct Recording {
   std::vector<RegionRecord> regions;  // in the order of their first calls
   std::vector<SourceRecord> sources;
-  uint32_t eager_plans = 0;  // compiled for ops outside regions
-  std::string cache_key;     // what compiled code depends on besides the program, a line each
-  std::string counters;      // of the device after the run
+  std::string compiles;                     // what was to be compiled: "all", "annotated" or "nothing"
+  uint32_t eager_plans = 0;                 // compiled for ops outside regions
+  std::vector<KernelRecord> eager_kernels;  // of these ops, the one that took most time first, if that was profiled
+  std::string cache_key;                    // what compiled code depends on besides the program, a line each
+  std::string counters;                     // of the device after the run
 };
 
 }  // namespace tsl::report

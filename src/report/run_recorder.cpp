@@ -53,6 +53,7 @@ RegionRecord& RunRecorder::region_of(const jit::RegionNote& note) {
   RegionRecord& record = recording_.regions.emplace_back();
   record.declaration = note.declaration;
   record.name = note.name;
+  record.function = note.function;
   record.is_loop = note.is_loop;
   record.location = location_of(note.span);
   if (note.extent.valid()) record.last_line = sources_.get(note.extent.source).line_of(note.extent.end - 1);
@@ -104,6 +105,10 @@ void RunRecorder::on_abort(const jit::RegionNote& region, const std::string& rea
   RegionRecord& to = region_of(region);
   if (to.traces.empty()) to.traces.emplace_back().reason = "a call that could not be traced";
   to.traces.back().aborts.push_back({reason, location_of(at), calls});
+}
+
+void RunRecorder::on_limit(const jit::RegionNote& region, const std::string& reason, Span at) {
+  region_of(region).limits.push_back({reason, location_of(at)});
 }
 
 void RunRecorder::on_specialisation(const jit::RegionNote& region, const jit::SpecialisationNote& note) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "exec/instruments.h"
 #include "jit/trace_observer.h"
@@ -18,7 +19,10 @@ namespace tsl::report {
 /// Watches traces and compilations. Belongs to one engine, whose sources must outlive it.
 class RunRecorder final : public exec::PlanObserver, public jit::TraceObserver {
  public:
-  explicit RunRecorder(const SourceMap& sources) : sources_(sources) {}
+  /// `compiles`: as in Recording.
+  RunRecorder(const SourceMap& sources, std::string compiles) : sources_(sources) {
+    recording_.compiles = std::move(compiles);
+  }
   const Recording& recording() const { return recording_; }
 
   // jit::TraceObserver
@@ -26,6 +30,7 @@ class RunRecorder final : public exec::PlanObserver, public jit::TraceObserver {
   void on_trace(const jit::RegionNote& region, const jit::TraceReason& reason) override;
   void on_segment(const jit::RegionNote& region, const jit::SegmentNote& segment) override;
   void on_abort(const jit::RegionNote& region, const std::string& reason, Span at, uint32_t calls) override;
+  void on_limit(const jit::RegionNote& region, const std::string& reason, Span at) override;
   void on_specialisation(const jit::RegionNote& region, const jit::SpecialisationNote& note) override;
 
   // exec::PlanObserver

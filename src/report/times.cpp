@@ -21,6 +21,10 @@ using KernelKey = std::tuple<std::string, std::string, uint32_t>;
 
 double seconds(const ProfileView& view, uint64_t ticks) { return view.timeline.seconds(static_cast<double>(ticks)); }
 
+double whole_ticks(const ProfileView& view) {
+  return std::max(static_cast<double>(view.profile.end_ticks() - view.profile.begin_ticks()), 1.0);
+}
+
 /// The predicted seconds of launches, by specialisation.
 using LaunchSeconds = std::map<std::pair<std::string, uint32_t>, double>;
 
@@ -53,21 +57,52 @@ LaunchSeconds predict_launches(const ProfileView& view) {
   return all;
 }
 
+/// Adds the calls of a row to those of its kernel.
+void add(const ProfileView& view, const ProfileRow& row, KernelTimes& times) {
+  const double least = seconds(view, row.least_ticks);
+  if (times.calls == 0) times.first_seconds = seconds(view, row.first_ticks);
+  times.least_seconds = times.calls == 0 ? least : std::min(times.least_seconds, least);
+  times.calls += row.calls;
+  times.seconds += seconds(view, row.ticks);
+  times.share += row.share_ticks / whole_ticks(view);
+}
+
 std::map<KernelKey, KernelTimes> kernel_times(const ProfileView& view) {
-  const double whole = static_cast<double>(view.profile.end_ticks() - view.profile.begin_ticks());
   std::map<KernelKey, KernelTimes> all;
   for (const ProfileRow& row : view.profile.rows()) {
     const Activity& activity = view.timeline[row.id];
     if (activity.kind != ActivityKind::kernel || activity.plan.empty() || row.calls == 0) continue;
-    KernelTimes& times = all[{activity.plan, activity.name, activity.kernel.launch}];
-    const double least = seconds(view, row.least_ticks);
-    if (times.calls == 0) times.first_seconds = seconds(view, row.first_ticks);
-    times.least_seconds = times.calls == 0 ? least : std::min(times.least_seconds, least);
-    times.calls += row.calls;
-    times.seconds += seconds(view, row.ticks);
-    times.share += row.share_ticks / std::max(whole, 1.0);
+    add(view, row, all[{activity.plan, activity.name, activity.kernel.launch}]);
   }
   return all;
+}
+
+/// Returns the kernels of ops outside regions, the one that took most time first.
+std::vector<KernelRecord> eager_kernels(const ProfileView& view) {
+  std::map<std::pair<std::string, std::string>, KernelRecord> all;  // by name and types
+  for (const ProfileRow& row : view.profile.rows()) {
+    const Activity& activity = view.timeline[row.id];
+    if (activity.kind != ActivityKind::kernel || !activity.plan.empty() || row.calls == 0) continue;
+    KernelRecord& kernel = all[{activity.name, activity.facts.types}];
+    kernel.symbol = activity.name;
+    kernel.name = activity.facts.name;
+    kernel.category = name_of(activity.facts.category);
+    kernel.types = activity.facts.types;
+    kernel.bytes = activity.facts.bytes;
+    kernel.flops = activity.facts.flops;
+    add(view, row, kernel.times);
+    for (const ProfileLine& line : lines_of(view, row)) {
+      const Source& source = view.sources.get(line.source);
+      const OpRecord op{
+          activity.facts.name, {source.name(), line.line, std::string(source.line(line.line))}, line.is_backward};
+      if (std::find(kernel.ops.begin(), kernel.ops.end(), op) == kernel.ops.end()) kernel.ops.push_back(op);
+    }
+  }
+  std::vector<KernelRecord> sorted;
+  for (auto& [_, kernel] : all) sorted.push_back(std::move(kernel));
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const KernelRecord& a, const KernelRecord& b) { return a.times.share > b.times.share; });
+  return sorted;
 }
 
 std::map<std::string, RegionTimes> region_times(const ProfileView& view) {
@@ -77,6 +112,8 @@ std::map<std::string, RegionTimes> region_times(const ProfileView& view) {
     RegionTimes& times = all[view.timeline[scope.id].name];
     times.calls = scope.calls;
     times.first_seconds = seconds(view, scope.first_ticks);
+    times.seconds = seconds(view, scope.first_ticks + scope.later_ticks);
+    times.share = static_cast<double>(scope.first_ticks + scope.later_ticks) / whole_ticks(view);
     std::vector<uint64_t> sample = scope.sample;
     if (sample.empty()) continue;
     const auto middle = sample.begin() + static_cast<ptrdiff_t>(sample.size() / 2);
@@ -163,6 +200,7 @@ void add_times(Recording& recording, const ProfileView& view) {
   const std::map<KernelKey, KernelTimes> kernels = kernel_times(view);
   const std::map<std::string, RegionTimes> regions = region_times(view);
   const LaunchSeconds predicted = predict_launches(view);
+  recording.eager_kernels = eager_kernels(view);
   for (RegionRecord& region : recording.regions) {
     if (const auto at = regions.find(region.name); at != regions.end()) region.times = at->second;
     for (SpecialisationRecord& specialisation : region.specialisations) {

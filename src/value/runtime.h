@@ -68,8 +68,9 @@ class Runtime {
   /// Returns the counters of a device; zeros if it has not been used.
   virtual Counters counters(Device device) = 0;
   virtual TraceCounts trace_counts() const = 0;
-  /// Describes what was compiled so far for a function, or for everything (nil): the text of explain().
-  virtual std::string explain(const Value& function) = 0;
+  /// Describes what was compiled so far for a function, or for everything (nil): the text of explain(). `all`: more
+  /// than a screen for each region.
+  virtual std::string explain(const Value& function, bool all) = 0;
 
   /// Called when control returns from the host: this may be another thread, and another engine may have switched the
   /// thread to another GPU.

@@ -76,6 +76,7 @@ class Interpreter {
   ProgressLine& progress_line() { return progress_line_; }
   /// Returns the innermost frame.
   Frame& frame() { return *frames_.top(); }
+  const FrameStack& frames() const { return frames_; }
   /// Whether the standard library's code runs.
   bool is_in_library() const { return frames_.size() > 0 && frames_[frames_.size() - 1].proto->is_library; }
 

@@ -58,7 +58,7 @@ class FrameStack {
   // Far more than sensible recursion needs, but few enough that endless recursion fails soon.
   static constexpr size_t kCapacity = 200'000;
 
-  FrameStack() : frames_(new Frame[kCapacity]) {}
+  FrameStack() : frames_(new Frame[kCapacity]), serials_(new uint64_t[kCapacity]) {}
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -68,8 +68,11 @@ class FrameStack {
   /// Adds a frame. Throws Failure (limit).
   Frame* push() {
     if (size_ >= limit_) fail_full();
+    serials_[size_] = ++pushed_;
     return &frames_[size_++];
   }
+  /// Returns a number that no other call has.
+  uint64_t serial(size_t i) const { return serials_[i]; }
   void pop() { --size_; }
   /// Sets the most frames. What exceeds it ends the program, which cannot catch that.
   void set_limit(size_t limit) { limit_ = std::min(limit, kCapacity); }
@@ -79,6 +82,8 @@ class FrameStack {
 
   size_t limit_ = kCapacity;
   std::unique_ptr<Frame[]> frames_;
+  std::unique_ptr<uint64_t[]> serials_;
+  uint64_t pushed_ = 0;
   size_t size_ = 0;
 };
 

@@ -177,3 +177,13 @@ TEST_CASE("what was compiled is explained in words and as JSON", "[api]") {
   tsl_engine engine = {0};
   CHECK(tsl_engine_create(&config, &engine) == TSL_MISUSE);
 }
+
+TEST_CASE("a host that does not allow compiling is told of functions that ask for it", "[api]") {
+  Fixture t([](tsl_config& config) { config.capabilities = 0; });
+  t.eval("@compile\nfn scale(x) = x * 2.0\nfor i in 0..3 { scale(ones([2])) }");
+  const std::string told =
+      "scale has @compile, but this is interpreted: the host program does not allow it to be compiled";
+  CHECK(t.printed.find(told) != std::string::npos);
+  CHECK(t.printed.find(told) == t.printed.rfind(told));
+  CHECK(t.printed.find("TSL_ALLOW_COMPILE") != std::string::npos);
+}

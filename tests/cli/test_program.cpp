@@ -128,24 +128,61 @@ TEST_CASE("exit codes") {
 TEST_CASE("tsl explain runs a script, then reports on it, also if it fails") {
   const std::string path =
       script("explain.tsl", "fn f(x) = x + 1.0\nprint(f(ones([2])))\nif len(args()) > 0 { error(\"oh\") }\n");
-  const Outcome done = run({"explain", path});
+  const Outcome done = run({"explain", "--compile", path});
   CHECK(done.code == 0);
-  CHECK(done.out == run({path}).out);
-  CHECK(done.err.find("the program: ") == 0);
-  CHECK(done.err.find("f:1#0") != std::string::npos);
-  const Outcome failed = run({"explain", path, "now"});
+  CHECK(done.err == run({"--compile", path}).out);  // the report has standard output
+  CHECK(done.out.find("the program: ") == 0);
+  CHECK(done.out.find("f:1#0") != std::string::npos);
+  const Outcome failed = run({"explain", "--compile", path, "now"});
   CHECK(failed.code == 1);
-  CHECK(failed.err.find("error[user]: oh") == 0);
-  CHECK(failed.err.find("f:1#0") != std::string::npos);
-  CHECK(run({"explain", "--json", path}).err.find("{\n \"version\": 1,") == 0);
+  CHECK(failed.err.find("error[user]: oh") != std::string::npos);
+  CHECK(failed.out.find("f:1#0") != std::string::npos);
+  CHECK(run({"explain", "--json", path}).out.find("{\n \"version\": 1,") == 0);
   const std::string page = path + ".html", report = path + ".txt";
-  CHECK(run({"explain", "--html", page, path}).err.empty());
+  const Outcome paged = run({"explain", "--html", page, path});
+  CHECK(paged.err.empty());
+  CHECK(paged.out == run({path}).out);
   CHECK(fs::file_size(page) > 10'000);
   CHECK(run({"explain", "--to", report, path}).err.empty());
   CHECK(fs::file_size(report) > 100);
   CHECK(run({"explain"}).code == 2);
   CHECK(run({"explain", "--html", "/proc/no/page.html", path}).err.find("error[io]: cannot write /proc/no/page.html") ==
         0);
+}
+
+TEST_CASE("tsl explain tells what the script does without it: nothing is compiled that was not to be") {
+  const std::string path =
+      script("tiers.tsl",
+             "fn f(x) = x + 1.0\n@compile\nfn g(x) {\n  var y = x\n  for i in 0..2 { y = y * 2.0 }\n"
+             "  return y\n}\nprint(f(ones([2])))\nif len(args()) > 0 { print(g(ones([2]))) }\n");
+  const Outcome eager = run({"explain", path});
+  CHECK(eager.out.find("nothing was compiled: no call reached a function with @compile") != std::string::npos);
+  CHECK(eager.out.find("k_add__") != std::string::npos);  // of a single op, with its line
+  CHECK(eager.out.find("add (" + path + ":1)") != std::string::npos);
+  CHECK(run({"explain", "--no-compile", path, "g"}).out.find("nothing was compiled: --no-compile") !=
+        std::string::npos);
+  const Outcome annotated = run({"explain", path, "g"});
+  CHECK(annotated.out.find("g:3#0") != std::string::npos);
+  CHECK(annotated.out.find("f:1") == std::string::npos);
+  CHECK(run({"explain", "--compile", path, "g"}).out.find("f:1#0") != std::string::npos);
+}
+
+TEST_CASE("tsl explain tells of one function, and at most a screen of each region") {
+  std::string text = "fn small(x) = x + 1.0\n@compile\nfn large(x, w) {\n  var y = x\n";
+  for (int i = 0; i < 60; ++i) text += "  y = relu(y @ w) + exp(y)\n";
+  text += "  return y\n}\nlet a = small(ones([3]))\nlet b = large(ones([8, 8]), ones([8, 8]))\n";
+  const std::string path = script("screens.tsl", text);
+  const auto lines = [](const std::string& out) { return std::count(out.begin(), out.end(), '\n'); };
+  const Outcome brief = run({"explain", "--compile", "--function", "large", path});
+  CHECK(brief.code == 0);
+  CHECK(brief.out.find("large: ") == 0);
+  CHECK(brief.out.find("small") == std::string::npos);
+  CHECK(brief.out.find("more") != std::string::npos);
+  CHECK(lines(brief.out) < 50);
+  CHECK(lines(run({"explain", "--compile", "--function", "large", "--all", path}).out) > 200);
+  const Outcome unknown = run({"explain", "--compile", "--function", "smal", path});
+  CHECK(unknown.code == 1);
+  CHECK(unknown.err.find("did you mean `small`?") != std::string::npos);
 }
 
 TEST_CASE("a profile is written after the run, also of a script that fails half-way") {

@@ -1,4 +1,6 @@
 // Tests warnings: each once for a line, and what a host receives.
+#include <algorithm>
+
 #include "support/session.h"
 
 using namespace tsl;
@@ -110,6 +112,46 @@ TEST_CASE("a function with @compile that falls back is named, with the reason an
   CHECK(warned(fills + "g(1000)") == "");
   CHECK(warned(fills + "g(1100)") ==
         "4: g has @compile, but this is interpreted: it writes too many single elements\n");
+}
+
+TEST_CASE("calls that fit none of a function's many traces are named, once, with what differs", "[warnings]") {
+  const std::string branches =
+      "@compile\nfn f(x, n) {\n  if n == 3 { return x }\n  return x * 2.0 + zeros([n])\n}\n"
+      "for i in 1..60 { f(ones([i]), i) }";
+  const std::string text = warned(branches);
+  INFO(text);
+  CHECK(text.find("6: f has @compile, but calls that fit none of its traces are interpreted for a while: it was traced "
+                  "32 times, the last time since ") == 0);
+  CHECK(std::count(text.begin(), text.end(), '\n') == 1);
+}
+
+TEST_CASE("a function that is compiled for ever new sizes is named once", "[warnings]") {
+  const std::string sizes = "@compile\nfn f(x) = x * 2.0 + 1.0\nfor i in 2..N { f(ones([i, 3])) }";
+  const auto with = [&](const char* count) { return warned(std::string(sizes).replace(sizes.find('N'), 1, count)); };
+  CHECK(with("60") == "");
+  CHECK(with("90") == "3: f has @compile, but it is compiled again and again: its tensors had more than 64 sizes\n");
+}
+
+TEST_CASE("a function with @compile whose gradient is recorded outside of compiled code is named", "[warnings]") {
+  const std::string loss = "@compile\nfn loss(w) = sum(w * w)\n";
+  CHECK(warned(loss + "for i in 0..3 { grad(loss)(ones([2])) }") ==
+        "3: loss has @compile, but this is interpreted: its gradient is recorded outside of compiled code\n");
+  CHECK(warned(loss + "@compile\nfn step(w) = w - grad(loss)(w)\nfor i in 0..3 { step(ones([2])) }") == "");
+}
+
+TEST_CASE("a profile does not advise @compile to a function that has it", "[warnings]") {
+  EngineOptions options;
+  options.profile = true;
+  Session s(options);
+  s.engine.show_warning = [](const Error&) {};
+  s.output(
+      "@compile\nfn loss(w) {\n  var y = w\n  for i in 0..200 { y = y * 1.5 + 1.0 }\n  return sum(y)\n}\n"
+      "for i in 0..20 { grad(loss)(ones([2])) }");
+  const std::string text = s.engine.profile_text("test.tsl", false);
+  INFO(text);
+  CHECK(text.find("loss has @compile, but this is interpreted: its gradient is recorded outside of compiled code "
+                  "(test.tsl:7)") != std::string::npos);
+  CHECK(text.find("which @compile or --compile would fuse") == std::string::npos);
 }
 
 TEST_CASE("a host read that is replayed often is named", "[warnings]") {

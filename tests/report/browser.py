@@ -290,7 +290,7 @@ def main():
         (folder / "train.tsl").write_text(example_of_docs())
         pages = {"train": (folder, ["train.tsl"]), "digits": (ROOT, ["examples/digits.tsl"])}
         for page, (where, script) in pages.items():
-            subprocess.run([tsl, "explain", "--device", "cpu", "--html", folder / f"{page}.html", *script], cwd=where, check=True,
+            subprocess.run([tsl, "explain", "--compile", "--device", "cpu", "--html", folder / f"{page}.html", *script], cwd=where, check=True,
                            stdout=subprocess.DEVNULL)
         if options.screenshots:
             options.screenshots.mkdir(parents=True, exist_ok=True)

@@ -234,3 +234,55 @@ TEST_CASE("the page holds the recording, and a source cannot end its element", "
   CHECK(contains(page, "\\u003c/script>"));
   CHECK(contains(page, "k_add__"));
 }
+
+TEST_CASE("the region that took most time is told first, and the line of each is not endless", "[report]") {
+  report::Recording recording;
+  for (const char* name : {"cold:1", "hot:2"}) {
+    RegionRecord& region = recording.regions.emplace_back();
+    region.name = name;
+    region.times.seconds = name[0] == 'h' ? 2.0 : 1.0;
+    region.times.share = region.times.seconds / 4;
+    region.traces.emplace_back().reason = "x was \"" + std::string(5000, 'a') + "\"";
+  }
+  const std::string text = explain(recording, {});
+  INFO(text);
+  CHECK(text.find("hot:2") < text.find("cold:1"));
+  CHECK(contains(text, "; 50.0 % of the run"));
+  CHECK(text.size() < 2000);
+  CHECK(explain(recording, {.all = true}).size() > 10'000);
+}
+
+TEST_CASE("a reason is about the trace that fitted best", "[report]") {
+  // The call with n = 7 fits the first trace but for n; of the second already x differs.
+  Recorded run(
+      "@compile\nfn f(x, n) {\n  if n > 3 { return x }\n  return x * 2.0\n}\n"
+      "let a = f(ones([2]), 1)\nlet b = f(ones([2, 2], dtype: f64), 1)\nlet c = f(ones([2]), 7)\n");
+  const RegionRecord& region = run.region("f:2");
+  REQUIRE(region.traces.size() == 3);
+  CHECK(region.traces[2].variable == "n");
+  CHECK(contains(region.traces[2].reason, "n (test.tsl:2) was 1, is 7"));
+}
+
+TEST_CASE("a reason names strides where they differ", "[report]") {
+  Recorded run(
+      "@compile\nfn f(x) = x * 2.0\nlet a = f(ones([4, 4]))\nlet b = f(transpose(ones([4, 4]))[1:3])\n"
+      "let c = f(ones([5, 4]))\nlet d = f(ones([9, 8])[:6, ::2])\n");
+  INFO(run.text());
+  const RegionRecord& region = run.region("f:2");
+  CHECK(contains(region.traces.back().reason, "with strides"));
+}
+
+TEST_CASE("guards on functions that the library uses for itself are not shown", "[report]") {
+  Recorded run(
+      "import nn\n@compile\nfn f(x, p) = nn.layer_norm(x, p)\nlet y = f(ones([2, 3]), nn.layer_norm_init(3))\n");
+  INFO(explain(run.recording(), {.all = true}));
+  for (const SegmentRecord& segment : run.region("f:3").segments) {
+    CHECK(!segment.guards.empty());
+    for (const GuardRecord& guard : segment.guards) CHECK(!contains(guard.condition, "the function"));
+  }
+}
+
+TEST_CASE("a function that is interpreted says why in the summary", "[report]") {
+  Recorded run("@compile\nfn loss(w) = sum(w * w)\nfor i in 0..3 { grad(loss)(ones([2])) }\n");
+  CHECK(contains(run.text(), "loss:2: interpreted; its gradient is recorded outside of compiled code (test.tsl:3)"));
+}

@@ -242,3 +242,41 @@ TEST_CASE("a trace that cannot be written is an error", "[profile]") {
   Session s(options);
   CHECK_THROWS_AS(s.engine.write_trace("/nowhere/trace.json"), Failure);
 }
+
+TEST_CASE("a range inside compiled code is measured whenever its kernels run", "[profile]") {
+  EngineOptions options;
+  options.profile = true;
+  Session s(options);
+  s.output(
+      "let w = ones([64, 64])\n"
+      "fn layer(x) = with_range(\"attention\", fn() = x @ w) + with_range(\"mlp\", fn() = relu(x) * 2.0)\n"
+      "@compile\nfn step(x) {\n  var y = x\n  for i in 0..3 { y = layer(y) }\n  return y\n}\n"
+      "for i in 0..20 { with_range(\"train\", fn() = step(ones([64, 64]))) }\n");
+  const std::string text = s.engine.profile_text("test.tsl", false);
+  INFO(text);
+  const size_t ranges = text.find("\nby call path and named range");
+  REQUIRE(ranges != std::string::npos);
+  // The same line, told apart by the calls that led to it.
+  for (const char* path : {"train ", "train.step ", "train.step.layer[0] ", "train.step.layer[2].mlp "})
+    CHECK(text.find(path, ranges) != std::string::npos);
+  const size_t last = text.find("train.step.layer[2].attention ", ranges);
+  REQUIRE(last != std::string::npos);
+  CHECK(text.substr(last, text.find('\n', last) - last).find(" 20 runs, 20 launches") != std::string::npos);
+  CHECK(text.find("in train.step.layer[0].attention") < ranges);  // the rows of the table say so, too
+  CHECK(text.find("in train.step.layer[1].attention") < ranges);
+  CHECK(text.find("in train.step.layer[1].attention") < ranges);
+}
+
+TEST_CASE("the ranges of a program are bounded, however it calls", "[profile]") {
+  EngineOptions options;
+  options.profile = true;
+  Session s(options);
+  s.output(
+      "fn deep(x, n) = if n == 0 { x + 1.0 } else { deep(x, n - 1) }\n"
+      "let a = deep(ones([3]), 500)\n"
+      "for i in 0..20000 { with_range(f\"step {i}\", fn() = a * 2.0) }\n");
+  CHECK(s.engine.sources().ranges().path(1).size() < 100);
+  const std::string text = s.engine.profile_text("test.tsl", false);
+  CHECK(text.find("deep.deep") != std::string::npos);
+  CHECK(std::count(text.begin(), text.end(), '\n') < 200);
+}

@@ -1,0 +1,52 @@
+// Follows the calls of a program, for the ranges of its ops: which function runs, called from where.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/range_table.h"
+#include "vm/stack.h"
+
+namespace tsl {
+
+/// The path of calls from a frame on: functions with a name, and named ranges. A function of the library is a part of
+/// it, and what that calls is not. Calls of one function are numbered, apart from those of the module itself.
+class CallPaths {
+  struct Level {
+    size_t frame = 0;
+    uint64_t serial = 0;  // of the frame
+    uint32_t range = 0;
+    bool is_named = false, is_library = false, is_module = false;
+    std::vector<std::pair<const Proto*, uint32_t>> calls = {};  // how often it has called each function
+  };
+
+ public:
+  struct State {
+    size_t first = 0;
+    Level root = {};  // what is below the path
+    std::vector<Level> levels = {};
+  };
+
+  CallPaths(const FrameStack& frames, RangeTable& ranges) : frames_(frames), ranges_(ranges) {}
+
+  /// Begins a path below the frames that there are. Returns what resume() takes to go on with the path before.
+  State begin() { return std::exchange(state_, State{.first = frames_.size()}); }
+  void resume(State before) { state_ = std::move(before); }
+  /// Returns the range of the running call.
+  uint32_t current();
+  /// Begins a named range, which lasts until leave().
+  void enter(const std::string& name);
+  void leave();
+
+ private:
+  void follow();
+  void push(size_t frame);
+  Level& innermost() { return state_.levels.empty() ? state_.root : state_.levels.back(); }
+
+  const FrameStack& frames_;
+  RangeTable& ranges_;
+  State state_;
+};
+
+}  // namespace tsl

@@ -1,0 +1,105 @@
+#include "report/profile_ranges.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace tsl::report {
+
+using exec::Activity;
+using exec::ActivityKind;
+
+namespace {
+
+std::string join(const std::string& outer, const std::string& inner) {
+  return outer.empty() || inner.empty() ? outer + inner : outer + "." + inner;
+}
+
+/// Returns the range around a row's ops: of the call of the region, or of the eager op itself.
+uint32_t outer_range(const ProfileView& view, const ProfileRow& row) {
+  return row.range != 0 ? row.range : view.timeline.origin(row.origin).range;
+}
+
+/// Adds the ranges around a range that compiled code names itself, from the inside.
+void add_static_paths(const ProfileView& view, const std::string& outer, uint32_t range, std::set<std::string>& to) {
+  for (; range != 0; range = view.sources.ranges().outer(range))
+    to.insert(join(outer, view.sources.ranges().path(range)));
+}
+
+/// Adds a path's prefixes, which are the ranges around the call of a region.
+void add_outer_paths(const ProfileView& view, const ProfileRow& row, std::set<std::string>& to) {
+  uint32_t range = outer_range(view, row);
+  for (; range != 0; range = view.sources.ranges().outer(range)) to.insert(view.sources.ranges().path(range));
+}
+
+}  // namespace
+
+std::vector<std::string> range_paths(const ProfileView& view, const ProfileRow& row) {
+  std::vector<std::string> paths;
+  const std::string outer = view.sources.ranges().path(outer_range(view, row));
+  for (const graph::KernelFacts::SourceOp& op : view.timeline[row.id].facts.ops)
+    paths.push_back(join(outer, view.sources.ranges().path(op.origin.range)));
+  if (paths.empty()) paths.push_back(outer);
+  return paths;
+}
+
+std::string named_ranges_text(const ProfileView& view, const ProfileRow& row) {
+  const RangeTable& ranges = view.sources.ranges();
+  const uint32_t outer = outer_range(view, row);
+  std::vector<std::string> paths;
+  for (const graph::KernelFacts::SourceOp& op : view.timeline[row.id].facts.ops) {
+    if (ranges.is_named(outer) || ranges.is_named(op.origin.range))
+      paths.push_back(join(ranges.path(outer), ranges.path(op.origin.range)));
+  }
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+  constexpr size_t kMost = 3;
+  const size_t more = paths.size() - std::min(paths.size(), kMost);
+  paths.resize(paths.size() - more);
+  return fmt::format("{}{}", fmt::join(paths, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+std::vector<RangeShare> range_shares(const ProfileView& view) {
+  std::map<std::string, RangeShare> all;
+  std::map<std::pair<std::string, std::string>, uint64_t>
+      runs;  // by path and specialisation: the most calls of a kernel
+  for (const ProfileRow& row : view.profile.rows()) {
+    const Activity& activity = view.timeline[row.id];
+    if (activity.kind != ActivityKind::kernel || row.calls == 0) continue;
+    const auto& ops = activity.facts.ops;
+    const double part = row.share_ticks / static_cast<double>(std::max<size_t>(ops.size(), 1));
+    std::set<std::string> outer, inner;
+    add_outer_paths(view, row, outer);
+    for (const std::string& path : outer) all[path].ticks += row.share_ticks;
+    for (const graph::KernelFacts::SourceOp& op : ops) {
+      std::set<std::string> paths;
+      add_static_paths(view, view.sources.ranges().path(outer_range(view, row)), op.origin.range, paths);
+      for (const std::string& path : paths) all[path].ticks += part;
+      inner.merge(paths);
+    }
+    for (const std::string& path : inner) {
+      uint64_t& most = runs[{path, activity.plan}];
+      most = std::max(most, row.calls);
+    }
+    outer.merge(inner);
+    for (const std::string& path : outer) all[path].launches += row.calls;
+  }
+  for (const auto& [at, count] : runs) all[at.first].runs += count;
+  for (const ProfileScope& scope : view.profile.scopes()) {
+    const Activity& activity = view.timeline[scope.id];
+    if (activity.kind != ActivityKind::range) continue;
+    if (const auto at = all.find(activity.name); at != all.end()) at->second.runs += scope.calls;
+  }
+  std::vector<RangeShare> sorted;
+  for (auto& [path, share] : all) {
+    share.path = path;
+    sorted.push_back(std::move(share));
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const RangeShare& a, const RangeShare& b) { return a.ticks > b.ticks; });
+  return sorted;
+}
+
+}  // namespace tsl::report

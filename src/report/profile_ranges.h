@@ -1,0 +1,30 @@
+// What the ranges of a program took, in compiled code and outside of it: functions by the path of calls to them, and
+// what with_range() names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/profile_table.h"
+
+namespace tsl::report {
+
+/// The work in a range, and in the ranges within it.
+struct RangeShare {
+  std::string path;       // "encoder.attention"
+  double ticks = 0;       // of kernels; a kernel's time is shared by its ops
+  uint64_t runs = 0;      // calls of the range, and runs of compiled code that it is in
+  uint64_t launches = 0;  // of kernels with ops of the range
+};
+
+/// Returns the ranges that kernels ran in, the one that took most time first.
+std::vector<RangeShare> range_shares(const ProfileView& view);
+
+/// Names the ranges of a kernel's ops that with_range() names, or that are within such: "encoder.attention,
+/// encoder.mlp".
+std::string named_ranges_text(const ProfileView& view, const ProfileRow& row);
+
+/// Returns the path of the range of each op of a kernel, as lines_of() returns its line; "" for those in none.
+std::vector<std::string> range_paths(const ProfileView& view, const ProfileRow& row);
+
+}  // namespace tsl::report
