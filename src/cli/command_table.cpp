@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/log_topics.h"
+#include "engine/option_table.h"
 #include "tensor/block_cache.h"
 
 namespace tsl {
