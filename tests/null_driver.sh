@@ -66,9 +66,14 @@ expect '*\[code\] f:1#0: k_mul__*: * lines*' "$(run "$loop" --log code)"
 expect '*\[code\] f:1#0: extern "C" __global__ void*' "$(run "$loop" --log code:debug)"
 expect '\[graphs\] f:1#0: a graph is made, of 1 call' "$(run "$loop" --log graphs --warn off)"
 # What explain says of the graph that launches a plan's kernels.
-expect '*graph of the device: 1 call, made 1 time*' "$(run "explain()
-  $loop
-  print(explain())" --warn off)"
+explained() { run "explain()
+  $1
+  print(explain())" --warn off "${@:2}"; }
+once=${loop/0..4/0..1}
+expect '*CUDA graph: 1 call, made 1 time*' "$(explained "$loop")"
+expect '*no CUDA graph: it has run once, and the second run makes it*' "$(explained "$once")"
+expect '*no CUDA graph: --cuda-graphs is off*' "$(explained "$loop" --cuda-graphs off)"
+expect '*no CUDA graph: its function says graphs: "off"*' "$(explained "${loop/@compile/@compile(graphs: \"off\")}")"
 
 # What was measured once is kept for later processes. The dump's kernels run alone under their names.
 unset NULL_DRIVER_MEMORY

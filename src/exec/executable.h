@@ -105,6 +105,8 @@ class Executable {
   /// Returns the kernels that a run launches, in order; without generated code, one for each launch.
   virtual std::vector<LoadedKernel> kernels() const;
   /// Returns the code of all kernels, for people; none if it was not generated.
+  /// Whether the device launches plans as graphs, of which observers are told.
+  virtual bool has_graphs() const { return false; }
   virtual std::vector<KernelSource> sources() const { return {}; }
 };
 

@@ -146,7 +146,9 @@ struct MemoryRecord {
 struct DeviceGraphRecord {
   size_t calls = 0;  // kernels, copies and calls of libraries in it; 0: there is none
   uint32_t made = 0, updated = 0;
+  size_t alone = 0;  // ops beside it
 };
+  std::string why_not;  // the last run had none; "": it had one, or the device has no graphs
 
 /// One text of the compiler's work, by its stage: "02-graph".
 struct StageText {

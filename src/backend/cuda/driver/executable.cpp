@@ -22,6 +22,7 @@
 namespace tsl::cuda {
 
 using exec::ActivityKind;
+using exec::GraphState;
 using exec::RunError;
 using graph::Kernel;
 using graph::Plan;
@@ -84,7 +85,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       : gpu_(gpu), plan_(std::move(plan)), parameters_(parameters), memory_(plan_, gpu.allocator) {
     uses_.resize(plan_.launches.size());
     for (uint32_t buffer : constants_.buffers) memory_.keep(buffer);
-    if (!constants_.buffers.empty()) steps_.emplace_back().launcher = make_launcher(false);
+    if (!constants_.buffers.empty()) steps_.emplace_back().launcher = make_launcher(GraphState::off);
     {
       const exec::ActivityScope generating(gpu_.timeline(), ActivityKind::generate);
       for (uint32_t launch = 0; launch < plan_.launches.size(); ++launch) add_launch(launch);
@@ -96,6 +97,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   const Plan& plan() const override { return plan_; }
   void observe(exec::LaunchObserver* observer) override { observer_ = observer; }
   /// Generates the texts again: they are freed once their kernels are loaded.
+  bool has_graphs() const override { return true; }
   std::vector<exec::KernelSource> sources() const override {
     std::vector<exec::KernelSource> out;
     for (const LaunchUnit& unit : units_) {
@@ -179,8 +181,12 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     }
   }
 
-  std::unique_ptr<CudaGraphLauncher> make_launcher(bool as_graph) {
-    return std::make_unique<CudaGraphLauncher>(gpu_.device, as_graph);
+  std::unique_ptr<CudaGraphLauncher> make_launcher(GraphState wanted) {
+    return std::make_unique<CudaGraphLauncher>(gpu_.device, wanted);
+  }
+  GraphState wanted_graphs() const {
+    if (!gpu_.options.cuda_graphs) return GraphState::off;
+    return plan_.options.graphs ? GraphState::launched : GraphState::off_for_plan;
   }
   /// Whether the step computes constants: the first one, if there are any.
   bool has_constants(const Step& step) const { return !constants_.buffers.empty() && &step == steps_.data(); }
@@ -203,7 +209,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       may_fail_alone_ |= use_of(kernels).reports;
       return;
     }
-    if (!step.launcher) step.launcher = make_launcher(gpu_.options.cuda_graphs && plan_.options.graphs);
+    if (!step.launcher) step.launcher = make_launcher(wanted_graphs());
     std::vector<KernelCall>& calls = step.launcher->calls();
     step.units.push_back(units_.size());
     if (gemm) {
@@ -377,14 +383,14 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
           call->values.resize(at.size());
           for (uint32_t word = 0; word < at.size(); ++word) call->set(word, at[word]);
           ++call;
+    exec::GraphNote note;
         } else {
           call = set_calls(call, units_[u], symbols);
         }
       }
-      if (const GraphChange change = step.launcher->prepare(); change != GraphChange::none && gpu_.owner) {
-        for (exec::PlanObserver* observer : gpu_.owner->observers())
-          observer->on_device_graph(plan_.options, step.launcher->calls().size(), change == GraphChange::made);
-      }
+      const GraphChange change = step.launcher->prepare();
+      note.made += change == GraphChange::made;
+      note.updated += change == GraphChange::updated;
     }
     bound_epoch_ = memory_.address_epoch();
   }
@@ -397,6 +403,23 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     if (of_an_op) gpu_.device.synchronize();
     else reporting_->wait_for_reports();
     return gpu_.errors.take();
+    if (gpu_.owner) tell_graphs(note);
+  }
+
+  /// Tells the observers of the graphs if this run launches them otherwise than the last one.
+  void tell_graphs(exec::GraphNote& note) {
+    note.state = GraphState::no_calls;
+    for (const Step& step : steps_) {
+      if (has_constants(step)) continue;
+      note.alone += step.launcher ? 0 : 1;
+      if (!step.launcher) continue;
+      note.calls += step.launcher->calls().size();
+      const GraphState state = step.launcher->state();
+      if (note.state == GraphState::no_calls || note.state == GraphState::launched) note.state = state;
+    }
+    if (note.made + note.updated == 0 && told_graphs_ == note.state) return;
+    told_graphs_ = note.state;
+    for (exec::PlanObserver* observer : gpu_.owner->observers()) observer->on_device_graph(plan_.options, note);
   }
 
   /// Lets the observer see the memory before or after a step. Constants are one step of several launches, each of which
@@ -528,6 +551,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   uint64_t bound_epoch_ = kUnset;           // memory_.address_epoch() when the calls were last bound
   bool addresses_changed_ = true;           // since bound_epoch_
   CudaGraphLauncher* reporting_ = nullptr;  // the last launcher with kernels that may report failures
+  std::optional<GraphState> told_graphs_;  // what the observers know of the last run
   bool may_fail_alone_ = false;             // a standalone op may fail, which the host learns as it runs
   exec::LaunchObserver* observer_ = nullptr;
   std::optional<uint64_t> last_began_at_;  // value of launches() when the current run reached its last step
