@@ -228,12 +228,12 @@ bool has_inputs(const graph::Plan& plan, const std::vector<uint32_t>& launch) {
 }
 
 /// Returns the code of a kernel; that of its whole launch if the device does not name the launch's kernels apart.
-std::string code_of(const exec::LoadedKernel& kernel, const std::vector<exec::KernelSource>& sources) {
-  std::string of_launch;
+exec::KernelSource code_of(const exec::LoadedKernel& kernel, const std::vector<exec::KernelSource>& sources) {
+  exec::KernelSource of_launch;
   for (const exec::KernelSource& source : sources) {
     if (source.launch != kernel.launch) continue;
-    if (source.name == kernel.name) return source.text;
-    of_launch += of_launch.empty() ? source.text : "\n" + source.text;
+    if (source.name == kernel.name) return source;
+    of_launch.text += of_launch.text.empty() ? source.text : "\n" + source.text;
   }
   return of_launch;
 }
@@ -268,7 +268,9 @@ void RunRecorder::on_executable(const exec::Executable& executable) {
     record.choice = loaded.choice;
     record.has_inputs = has_inputs(plan, launch);
     if (!launch.empty() && plan.graph.size() <= kMaxNodes) record.ir = dump(plan.kernels[launch[0]]);
-    record.code = code_of(loaded, sources);
+    exec::KernelSource source = code_of(loaded, sources);
+    record.code = std::move(source.text);
+    record.prelude = std::move(source.prelude);
   }
   if (plan.graph.size() <= kMaxNodes) to->plan_json = plan_json(executable);
 }

@@ -81,7 +81,8 @@ class GemmWork : public LibraryWork {
 
 class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
  public:
-  CudaExecutable(Gpu& gpu, Plan plan, const std::optional<LaunchParameters>& parameters)
+  CudaExecutable(Gpu& gpu, Plan plan, const std::optional<LaunchParameters>& parameters,
+                 std::span<const exec::KernelSource> edited)
       : gpu_(gpu), plan_(std::move(plan)), parameters_(parameters), memory_(plan_, gpu.allocator) {
     uses_.resize(plan_.launches.size());
     for (uint32_t buffer : constants_.buffers) memory_.keep(buffer);
@@ -92,19 +93,20 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       link_calls();
     }
     load_all();
+    for (const exec::KernelSource& each : edited) replace_kernel(each);
   }
 
   const Plan& plan() const override { return plan_; }
+  bool has_graphs() const override { return true; }
   void observe(exec::LaunchObserver* observer) override { observer_ = observer; }
   /// Generates the texts again: they are freed once their kernels are loaded.
-  bool has_graphs() const override { return true; }
   std::vector<exec::KernelSource> sources() const override {
     std::vector<exec::KernelSource> out;
     for (const LaunchUnit& unit : units_) {
       if (unit.gemm) continue;
       for (const CudaKernel& cuda_kernel :
            generate_launch(plan_, plan_.launches[unit.launch], true, unit.parameters).kernels)
-        out.push_back({cuda_kernel.name(), unit.launch, cuda_kernel.source()});
+        out.push_back(source_of(cuda_kernel, unit.launch, gpu_.options));
     }
     return out;
   }
@@ -351,6 +353,14 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     }
   }
 
+  void replace_kernel(const exec::KernelSource& edited) {
+    bool is_found = false;
+    for (LaunchUnit& unit : units_) is_found |= unit.vectorized.replace(edited, gpu_);
+    if (!is_found)
+      fail(ErrorKind::value,
+           "the launch has other kernels than {} when it runs alone, so that edited code has no place", edited.name);
+  }
+
   /// Loads the kernels, and frees their texts, which are not needed any more.
   std::vector<CUfunction> functions_of(const std::vector<CudaKernel*>& kernels) {
     const exec::ActivityScope loading(gpu_.timeline(), ActivityKind::load);
@@ -373,6 +383,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   }
 
   void prepare_launchers(std::span<const Scalar> symbols) {
+    exec::GraphNote note;
     addresses_changed_ = std::exchange(bound_epoch_, kUnset) != memory_.address_epoch();
     for (Step& step : steps_) {
       if (!step.launcher || (has_constants(step) && has_made_constants_)) continue;
@@ -383,7 +394,6 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
           call->values.resize(at.size());
           for (uint32_t word = 0; word < at.size(); ++word) call->set(word, at[word]);
           ++call;
-    exec::GraphNote note;
         } else {
           call = set_calls(call, units_[u], symbols);
         }
@@ -393,16 +403,6 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       note.updated += change == GraphChange::updated;
     }
     bound_epoch_ = memory_.address_epoch();
-  }
-
-  static RunError first_of(const RunError& a, const RunError& b) { return b.order < a.order ? b : a; }
-
-  /// Returns the failure that kernels reported. Waits only for the last kernels that may report one.
-  RunError reported(const RunError& of_an_op) {
-    const exec::ActivityScope waiting(gpu_.timeline(), ActivityKind::wait);
-    if (of_an_op) gpu_.device.synchronize();
-    else reporting_->wait_for_reports();
-    return gpu_.errors.take();
     if (gpu_.owner) tell_graphs(note);
   }
 
@@ -420,6 +420,16 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     if (note.made + note.updated == 0 && told_graphs_ == note.state) return;
     told_graphs_ = note.state;
     for (exec::PlanObserver* observer : gpu_.owner->observers()) observer->on_device_graph(plan_.options, note);
+  }
+
+  static RunError first_of(const RunError& a, const RunError& b) { return b.order < a.order ? b : a; }
+
+  /// Returns the failure that kernels reported. Waits only for the last kernels that may report one.
+  RunError reported(const RunError& of_an_op) {
+    const exec::ActivityScope waiting(gpu_.timeline(), ActivityKind::wait);
+    if (of_an_op) gpu_.device.synchronize();
+    else reporting_->wait_for_reports();
+    return gpu_.errors.take();
   }
 
   /// Lets the observer see the memory before or after a step. Constants are one step of several launches, each of which
@@ -541,6 +551,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   exec::PlanMemory memory_;
   const exec::ConstantLaunches constants_{exec::find_constant_launches(plan_, kMostConstantBytes)};
   bool has_made_constants_ = false;
+  std::optional<GraphState> told_graphs_;  // what the observers know of the last run
   std::vector<LaunchUnit> units_;
   std::vector<LaunchUse> uses_;  // per launch
   uint32_t gemm_count_ = 0;
@@ -551,7 +562,6 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   uint64_t bound_epoch_ = kUnset;           // memory_.address_epoch() when the calls were last bound
   bool addresses_changed_ = true;           // since bound_epoch_
   CudaGraphLauncher* reporting_ = nullptr;  // the last launcher with kernels that may report failures
-  std::optional<GraphState> told_graphs_;  // what the observers know of the last run
   bool may_fail_alone_ = false;             // a standalone op may fail, which the host learns as it runs
   exec::LaunchObserver* observer_ = nullptr;
   std::optional<uint64_t> last_began_at_;  // value of launches() when the current run reached its last step
@@ -559,9 +569,10 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
 
 }  // namespace
 
-std::unique_ptr<exec::Executable> prepare_plan(Gpu& gpu, Plan plan, const std::optional<LaunchParameters>& parameters) {
+std::unique_ptr<exec::Executable> prepare_plan(Gpu& gpu, Plan plan, const std::optional<LaunchParameters>& parameters,
+                                               std::span<const exec::KernelSource> edited) {
   gpu.device.make_current();
-  return std::make_unique<CudaExecutable>(gpu, std::move(plan), parameters);
+  return std::make_unique<CudaExecutable>(gpu, std::move(plan), parameters, edited);
 }
 
 }  // namespace tsl::cuda
