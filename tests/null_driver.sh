@@ -86,6 +86,23 @@ run '@compile fn f(x) = x * 2.0 + 1.0
 alone=$(LD_LIBRARY_PATH=$driver "$tsl" bench --seconds 0 --sweep "$folder/dump" 2>&1)
 expect '*alone, on cuda:0 (null)*k_mul_add__*1 x 128 threads, * registers*' "$alone"
 expect '*pointwise_threads=256*' "$alone"
+# A kernel's file compiles alone, and an edited one runs beside the original.
+cu=$(find "$folder/dump" -name 'k_*.cu' | head -n 1)
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+if [[ -x $nvcc ]]; then
+  options=$(sed -n 's/.*`nvcc \(.*\)`.*/\1/p' "$cu")
+  # shellcheck disable=SC2086
+  expect '' "$("$nvcc" $options -arch=sm_90 -o "$folder/alone.cubin" "$cu" 2>&1)"
+fi
+bench() { LD_LIBRARY_PATH=$driver "$tsl" bench --seconds 0 "$folder/dump" "$@" 2>&1; }
+[[ $(bench) != *edited* ]] || expect 'a file as it was dumped is not edited' "$(bench)"
+cp "$cu" "$folder/original.cu"
+sed -i '$s/$/  \/\/ the same/' "$cu"
+expect '*edited, * times as fast; *' "$(bench)"
+expect '*"different"*' "$(bench --json)"
+echo 'no C++' >>"$cu"
+expect '*edited: NVRTC * rejects the edited code for sm_90:*' "$(bench)"
+cp "$folder/original.cu" "$cu"
 expect 'error\[device\]: *the dump is of cuda:0; with --device cpu its kernels run on the CPU*' \
   "$(NULL_DRIVER_COMPUTE=70 LD_LIBRARY_PATH=$driver "$tsl" bench "$folder/dump" 2>&1)"
 
