@@ -188,9 +188,9 @@ typedef struct tsl_config {
   tsl_deallocate deallocate;
   tsl_run_tasks run_tasks; /* runs the parts of an op, `threads` at most; default: NULL, TSL's threads */
   tsl_string logs;         /* what is logged to `diagnostics`: "recompiles,perf", as by `tsl --log`; default: nothing */
-  const tsl_option*
-      options; /* of the program, which win over the fields above; TSL_MISUSE for a wrong name or value,
-                  TSL_IO if a report cannot be written where they say. "compile" needs TSL_ALLOW_COMPILE */
+  /* Options of the program, which win over the fields above; default: none. TSL_MISUSE for a wrong name or value,
+     TSL_IO if a report cannot be written where they say. "compile" needs TSL_ALLOW_COMPILE. */
+  const tsl_option* options;
   size_t option_count;
 } tsl_config;
 
