@@ -66,9 +66,14 @@ expect '*\[code\] f:1#0: k_mul__*: * lines*' "$(run "$loop" --log code)"
 expect '*\[code\] f:1#0: extern "C" __global__ void*' "$(run "$loop" --log code:debug)"
 expect '\[graphs\] f:1#0: a graph is made, of 1 call' "$(run "$loop" --log graphs --warn off)"
 # What explain says of the graph that launches a plan's kernels.
-expect '*graph of the device: 1 call, made 1 time*' "$(run "explain()
-  $loop
-  print(explain())" --warn off)"
+explained() { run "explain()
+  $1
+  print(explain())" --warn off "${@:2}"; }
+once=${loop/0..4/0..1}
+expect '*CUDA graph: 1 call, made 1 time*' "$(explained "$loop")"
+expect '*no CUDA graph: it has run once, and the second run makes it*' "$(explained "$once")"
+expect '*no CUDA graph: --cuda-graphs is off*' "$(explained "$loop" --cuda-graphs off)"
+expect '*no CUDA graph: its function says graphs: "off"*' "$(explained "${loop/@compile/@compile(graphs: \"off\")}")"
 
 # What was measured once is kept for later processes. The dump's kernels run alone under their names.
 unset NULL_DRIVER_MEMORY
@@ -81,6 +86,23 @@ run '@compile fn f(x) = x * 2.0 + 1.0
 alone=$(LD_LIBRARY_PATH=$driver "$tsl" bench --seconds 0 --sweep "$folder/dump" 2>&1)
 expect '*alone, on cuda:0 (null)*k_mul_add__*1 x 128 threads, * registers*' "$alone"
 expect '*pointwise_threads=256*' "$alone"
+# A kernel's file compiles alone, and an edited one runs beside the original.
+cu=$(find "$folder/dump" -name 'k_*.cu' | head -n 1)
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+if [[ -x $nvcc ]]; then
+  options=$(sed -n 's/.*`nvcc \(.*\)`.*/\1/p' "$cu")
+  # shellcheck disable=SC2086
+  expect '' "$("$nvcc" $options -arch=sm_90 -o "$folder/alone.cubin" "$cu" 2>&1)"
+fi
+bench() { LD_LIBRARY_PATH=$driver "$tsl" bench --seconds 0 "$folder/dump" "$@" 2>&1; }
+[[ $(bench) != *edited* ]] || expect 'a file as it was dumped is not edited' "$(bench)"
+cp "$cu" "$folder/original.cu"
+sed -i '$s/$/  \/\/ the same/' "$cu"
+expect '*edited, * times as fast; *' "$(bench)"
+expect '*"different"*' "$(bench --json)"
+echo 'no C++' >>"$cu"
+expect '*edited: NVRTC * rejects the edited code for sm_90:*' "$(bench)"
+cp "$folder/original.cu" "$cu"
 expect 'error\[device\]: *the dump is of cuda:0; with --device cpu its kernels run on the CPU*' \
   "$(NULL_DRIVER_COMPUTE=70 LD_LIBRARY_PATH=$driver "$tsl" bench "$folder/dump" 2>&1)"
 

@@ -156,6 +156,14 @@ typedef void (*tsl_deallocate)(void* user, void* data, size_t bytes);
 /* Calls task(context, i) once for each i below `count`, in any threads, and returns when all have returned. */
 typedef void (*tsl_run_tasks)(void* user, uint32_t count, void (*task)(void* context, uint32_t i), void* context);
 
+/* An option of the program `tsl`, by its name and value there, without dashes: {"numerics", "fast"}. A flag takes "on"
+ * or "off", and "profile" these or the file of a trace. `tsl --help` lists them, in its groups Running (but for what
+ * chooses a script), Compiling, Devices, Reports and Messages (but for colours). */
+typedef struct tsl_option {
+  tsl_string name;
+  tsl_string value;
+} tsl_option;
+
 /* How an engine is made. tsl_config_init() sets the defaults, which are those named here. */
 typedef struct tsl_config {
   size_t struct_size;          /* set by tsl_config_init(); tells which fields the program knows */
@@ -180,6 +188,10 @@ typedef struct tsl_config {
   tsl_deallocate deallocate;
   tsl_run_tasks run_tasks; /* runs the parts of an op, `threads` at most; default: NULL, TSL's threads */
   tsl_string logs;         /* what is logged to `diagnostics`: "recompiles,perf", as by `tsl --log`; default: nothing */
+  /* Options of the program, which win over the fields above; default: none. TSL_MISUSE for a wrong name or value,
+     TSL_IO if a report cannot be written where they say. "compile" needs TSL_ALLOW_COMPILE. */
+  const tsl_option* options;
+  size_t option_count;
 } tsl_config;
 
 /* Fills in the defaults. Use the macro, which passes the size that the program was compiled with. */
@@ -189,7 +201,8 @@ TSL_API tsl_status tsl_config_init_sized(tsl_config* config, size_t struct_size)
 /* Makes an engine. config: NULL for the defaults. If it fails, tsl_get_error() of this thread takes {0}. */
 TSL_API tsl_status tsl_engine_create(const tsl_config* config, tsl_engine* engine);
 /* Ends an engine. Releases its values, and calls the release functions of its wrapped tensors and native functions.
- * Must not be called from a function that the engine calls. */
+ * Writes the reports that its options ask for first: tsl_write_reports(). If that fails, the engine ends all the same,
+ * and tsl_get_error() of this thread takes {0}. Must not be called from a function that the engine calls. */
 TSL_API tsl_status tsl_engine_destroy(tsl_engine engine);
 
 /* Ends the tsl_run() or tsl_call() that is running, or else the next one, with TSL_INTERRUPT, which no script can
@@ -241,7 +254,8 @@ typedef struct tsl_frame {
 } tsl_frame;
 
 /* Reads the error of the engine's last call that failed. Its strings are valid until a call of this engine fails again.
- * Neither this nor the next five calls change it. engine: {0} for the last tsl_engine_create() of this thread. */
+ * Neither this nor the next five calls change it. engine: {0} for the last tsl_engine_create() or tsl_engine_destroy()
+ * of this thread that failed. */
 TSL_API tsl_status tsl_get_error(tsl_engine engine, tsl_error* error);
 /* Reads one of its calls; 0 is the innermost. */
 TSL_API tsl_status tsl_get_frame(tsl_engine engine, size_t index, tsl_frame* frame);
@@ -264,6 +278,12 @@ TSL_API tsl_status tsl_get_error_json(tsl_engine engine, tsl_string* text);
 TSL_API tsl_status tsl_profile_start(tsl_engine engine);
 /* Ends the profile and formats it as JSON. TSL_MISUSE if there is none, or if a script runs. */
 TSL_API tsl_status tsl_profile_stop(tsl_engine engine, tsl_string* json);
+/* Formats the profile so far as the tables of `tsl --profile`. TSL_MISUSE if there is none, or if a script runs. */
+TSL_API tsl_status tsl_profile_text(tsl_engine engine, tsl_string* text);
+/* Writes the reports that the options "profile", "timings", "profile-json" and "dump" ask for, on what has run so far:
+ * tables to `diagnostics`, the others to their files, which are replaced. TSL_IO if one cannot be written, TSL_MISUSE
+ * if a script runs. */
+TSL_API tsl_status tsl_write_reports(tsl_engine engine);
 /* Explains in words what was compiled, and why as it was, for a function, or for all with {0}. The first call begins to
  * record, so that it explains only what is compiled later. */
 TSL_API tsl_status tsl_explain(tsl_engine engine, tsl_value function, tsl_string* text);

@@ -356,6 +356,8 @@ struct Config {
   std::string logs = {};
   /// Returns the source of a module, or nothing: load_module(name, importer). It must not throw.
   std::function<std::optional<std::string>(std::string_view, std::string_view)> load_module = nullptr;
+  /// Options of the program: {{"numerics", "fast"}, {"dump", "folder"}}; see tsl_option.
+  std::vector<std::pair<std::string, std::string>> options = {};
 };
 
 class Engine {
@@ -385,6 +387,10 @@ class Engine {
         static_cast<Config*>(user)->diagnostics({text.data, text.length});
       };
     to.logs = detail::text(from.logs);
+    std::vector<tsl_option> options;
+    for (const auto& [name, value] : from.options) options.push_back({detail::text(name), detail::text(value)});
+    to.options = options.data();
+    to.option_count = options.size();
     if (from.load_module)
       to.load_module = [](void* user, tsl_string name, tsl_string importer, tsl_write found, void* into) {
         const auto source =
@@ -567,6 +573,13 @@ class Engine {
   Result<std::string> stop_profile() const {
     return text_of([&](tsl_string* text) { return tsl_profile_stop(handle_, text); });
   }
+  /// Formats the profile so far as tables.
+  Result<std::string> profile_text() const {
+    return text_of([&](tsl_string* text) { return tsl_profile_text(handle_, text); });
+  }
+  /// Writes the reports that the options ask for, on what has run so far; the engine's end does so, too, but tells no
+  /// error.
+  Result<void> write_reports() const { return done(tsl_write_reports(handle_)); }
   /// Explains what was compiled for a function, or for all, since the first call.
   Result<std::string> explain(const Value& function = {}) const {
     return text_of([&](tsl_string* text) { return tsl_explain(handle_, function.handle(), text); });

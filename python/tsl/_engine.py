@@ -27,11 +27,13 @@ class Engine:
     output, diagnostics: are called with what scripts print, and with warnings and logs; by default sys.stdout and sys.stderr.
     logs: what is logged to `diagnostics`, as by `tsl --log`: "recompiles,perf".
     load_module(name, importer): returns the source of a module for `import`, or None if it has none.
+    options: of the program `tsl`, by their names there: {"numerics": "fast", "tf32": True, "cuda-graphs": False}. Reports that
+    they ask for ("profile", "dump", ...) are written by write_reports() and close().
     """
 
     def __init__(self, capabilities=("compile",), *, device="cpu", threads=0, memory_limit=0, source_limit=0, step_limit=0,
                  time_limit=0.0, seed=0, output=None, diagnostics=None, host_memory_limit=0, element_limit=0, depth_limit=0,
-                 load_module=None, logs=""):
+                 load_module=None, logs="", options=None):
         config = lib.Config()
         self._handle = lib.EngineHandle(0)
         self._released = collections.deque()  # handles that could not be released yet
@@ -55,6 +57,8 @@ class Engine:
                              ("step_limit", step_limit), ("host_memory_limit", host_memory_limit), ("element_limit", element_limit)):
             setattr(config, name, lib.whole(number, name))
         config.time_limit = time_limit
+        options, _held_too = lib.options(options or {})
+        config.options, config.option_count = options, len(options)
         self._output = config.output = self._writer(output or (lambda text: sys.stdout.write(text)), "output")
         self._diagnostics = config.diagnostics = self._writer(diagnostics or (lambda text: sys.stderr.write(text)), "diagnostics")
         if load_module:
@@ -63,10 +67,10 @@ class Engine:
         self._check(_calls.engine_create(byref(config), byref(self._handle)))
 
     def close(self):
-        """Ends the engine. Its tensors and functions cannot be used any more."""
+        """Ends the engine, after writing its reports. Its tensors and functions cannot be used any more."""
         handle, self._handle = self._handle, lib.EngineHandle(0)
         if handle.id:
-            _calls.engine_destroy(handle)
+            self._check(_calls.engine_destroy(handle))
 
     def __enter__(self):
         return self
@@ -189,6 +193,14 @@ class Engine:
             yield report
         finally:
             report.update(json.loads(self._text(_calls.profile_stop)))
+
+    def profile_text(self):
+        """Returns the profile so far as tables, within a block of profile(), or with the option "profile"."""
+        return self._text(_calls.profile_text)
+
+    def write_reports(self):
+        """Writes the reports that the options ask for, on what has run so far; close() does so, too."""
+        self._check(_calls.write_reports(self._handle))
 
     # What calls of libtsl share.
 

@@ -62,6 +62,18 @@ def integer(number):
     return number
 
 
+def options(given):
+    """Makes an array of Option of a dict, and what must outlive it. True and False are "on" and "off"."""
+    texts = []
+    for name, value in given.items():
+        if isinstance(value, bool):
+            value = "on" if value else "off"
+        elif isinstance(value, (int, os.PathLike)):
+            value = str(value)
+        texts.append((string(name, "the name of an option"), string(value, f"option {name!r}")))
+    return (Option * len(texts))(*(Option(name, value) for (name, _), (value, _) in texts)), texts
+
+
 Write = CFUNCTYPE(None, c_void_p, String)
 Release = CFUNCTYPE(None, c_void_p)
 LoadModule = CFUNCTYPE(c_bool, c_void_p, String, String, Write, c_void_p)
@@ -71,13 +83,17 @@ RunTasks = CFUNCTYPE(None, c_void_p, c_uint32, CFUNCTYPE(None, c_void_p, c_uint3
 Native = CFUNCTYPE(c_int, EngineHandle, c_void_p, POINTER(ValueHandle), c_size_t, POINTER(ValueHandle))
 
 
+class Option(Structure):
+    _fields_ = [("name", String), ("value", String)]
+
+
 class Config(Structure):
     _fields_ = [("struct_size", c_size_t), ("capabilities", c_uint32), ("threads", c_uint32), ("device", String),
                 ("memory_limit", c_uint64), ("source_limit", c_uint64), ("step_limit", c_uint64), ("time_limit", c_double),
                 ("seed", c_uint64), ("output", Write), ("diagnostics", Write), ("user", c_void_p),
                 ("host_memory_limit", c_uint64), ("element_limit", c_uint64), ("depth_limit", c_uint32),
                 ("load_module", LoadModule), ("allocate", Allocate), ("deallocate", Deallocate), ("run_tasks", RunTasks),
-                ("logs", String)]
+                ("logs", String), ("options", POINTER(Option)), ("option_count", c_size_t)]
 
 
 class ErrorInfo(Structure):
@@ -122,6 +138,8 @@ FUNCTIONS = {
     "get_error_json": [_ENGINE, _STRING],
     "profile_start": [_ENGINE],
     "profile_stop": [_ENGINE, _STRING],
+    "profile_text": [_ENGINE, _STRING],
+    "write_reports": [_ENGINE],
     "explain": [_ENGINE, _VALUE, _STRING],
     "explain_json": [_ENGINE, _STRING],
     "memory_json": [_ENGINE, String, _STRING],

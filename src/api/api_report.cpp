@@ -24,6 +24,11 @@ void require_rest(Host& host) {
   if (host.engine().is_running()) throw Misuse{"a script is running"};
 }
 
+void require_profile(Host& host) {
+  require_rest(host);
+  if (!host.engine().is_profiling()) throw Misuse{"there is no profile"};
+}
+
 }  // namespace
 
 tsl_status tsl_profile_start(tsl_engine engine) {
@@ -36,9 +41,22 @@ tsl_status tsl_profile_start(tsl_engine engine) {
 
 tsl_status tsl_profile_stop(tsl_engine engine, tsl_string* json) {
   return format_text(engine, json, [&](Host& host) {
+    require_profile(host);
+    return host.engine().stop_profile(kTitle);
+  });
+}
+
+tsl_status tsl_profile_text(tsl_engine engine, tsl_string* text) {
+  return format_text(engine, text, [&](Host& host) {
+    require_profile(host);
+    return host.engine().profile_text(kTitle, false);
+  });
+}
+
+tsl_status tsl_write_reports(tsl_engine engine) {
+  return run_call(engine, [&](Host& host) {
     require_rest(host);
-    if (!host.engine().is_profiling()) throw Misuse{"there is no profile"};
-    return host.engine().stop_profile("<host>");
+    host.write_reports();
   });
 }
 

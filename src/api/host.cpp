@@ -4,12 +4,15 @@
 #include <array>
 #include <mutex>
 #include <new>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "api/host_function.h"
 #include "api/host_memory.h"
 #include "engine/log_topics.h"
+#include "engine/option_table.h"
+#include "engine/run_reports.h"
 #include "tensor/device_names.h"
 
 namespace tsl::api {
@@ -28,6 +31,19 @@ struct Entry {
 std::array<Entry, kMaxEngines> entries;
 std::mutex entries_mutex;  // for making and ending engines
 uint64_t last_serial = 0;
+
+/// Sets the options that are given by name. None of them permits what the capabilities do not. Throws Misuse.
+void add_named_options(EngineOptions& options, const tsl_config& config) {
+  require_array(config.options, config.option_count, "config.options");
+  const bool may_compile = options.compile_annotated;
+  for (const tsl_option& option : std::span(config.options, config.option_count)) {
+    const std::string problem = set_option(options, text_of(option.name, "config.options: a name"),
+                                           std::string(text_of(option.value, "config.options: a value")));
+    if (!problem.empty()) throw Misuse{fmt::format("'config.options': {}", problem)};
+  }
+  if (options.compile_all && !may_compile) throw Misuse{"'config.options': 'compile' needs TSL_ALLOW_COMPILE"};
+  options.compile_annotated &= may_compile;
+}
 
 EngineOptions options_of(const tsl_config& config) {
   const auto allows = [&config](tsl_capability capability) { return (config.capabilities & capability) != 0; };
@@ -48,6 +64,8 @@ EngineOptions options_of(const tsl_config& config) {
   options.log_topics = text_of(config.logs, "config.logs");
   options.host_memory = {config.allocate, config.deallocate, config.user};
   options.scheduler = {config.run_tasks, config.user};
+  add_named_options(options, config);
+  prepare_reports(options);
   return options;
 }
 
@@ -74,12 +92,24 @@ Host::~Host() {
   handles_.clear();
 }
 
-void Host::end() {
+tsl_status Host::end() {
+  tsl_status status = TSL_OK;
   {
     const Use use(*this);
-    if (use.is_allowed()) handles_.clear();
+    if (use.is_allowed()) {
+      try {
+        write_reports();
+      } catch (...) { status = store_exception(thread_problem()); }
+      handles_.clear();
+    }
   }
   drop();
+  return status;
+}
+
+void Host::write_reports() {
+  write_profiles(*engine_, kTitle, false, engine_->log);
+  write_dump(*engine_);
 }
 
 void Host::drop() {
@@ -353,8 +383,7 @@ tsl_status tsl_engine_destroy(tsl_engine engine) {
     if (host->is_in_use()) return store_misuse(thread_problem(), "the engine is running, here or in another thread");
     entries[engine.id & (kMaxEngines - 1)].id.store(0, std::memory_order_release);
   }
-  host->end();
-  return TSL_OK;
+  return host->end();
 }
 
 tsl_status tsl_interrupt(tsl_engine engine) {

@@ -66,8 +66,11 @@ class Host {
   /// Throws Failure (limit) if a source is too long.
   void require_source_size(size_t bytes) const;
 
-  /// Ends the engine: it is destroyed when no export refers to its memory any more.
-  void end();
+  /// Writes the reports that the options ask for. Throws Failure (io).
+  void write_reports();
+  /// Writes them and ends the engine: it is destroyed when no export refers to its memory any more. Returns what became
+  /// of the reports.
+  tsl_status end();
   void begin_export(Export& exported, Tensor tensor);
   /// Ends an export, in any thread: its tensor is released with the engine's next call, in that thread.
   static void end_export(Export* exported);
@@ -113,6 +116,8 @@ class Host {
   std::atomic<uint32_t> owners_{1};  // the host program, and each export
   std::atomic<Export*> ended_exports_{nullptr};
 };
+
+inline constexpr const char* kTitle = "<host>";  // of reports
 
 /// Returns the problem of this thread's last call without an engine.
 Problem& thread_problem();

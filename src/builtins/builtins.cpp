@@ -21,8 +21,8 @@ std::span<const Builtin> tensor_builtins() {
 }
 
 std::span<const Builtin> host_builtins() {
-  static const std::vector<Builtin> all =
-      join({value_builtins(), collection_builtins(), text_builtins(), file_builtins(), observe_builtins()});
+  static const std::vector<Builtin> all = join({value_builtins(), collection_builtins(), text_builtins(),
+                                                file_builtins(), observe_builtins(), bench_builtins()});
   return all;
 }
 

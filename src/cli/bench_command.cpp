@@ -71,9 +71,10 @@ int run_bench(const Command& command, bool color) {
     options.on_launch = show_progress;
     const std::vector<report::BenchRow> rows = bench(*engine, dump, options);
     hide_progress();
-    const report::BenchView view{rows, command.bench.path,
-                                 fmt::format("{} ({})", to_string(device), backend.hardware()), roofline,
-                                 options.sweep};
+    std::vector<report::PlanRow> plans = bench_plans(*engine, dump, options);
+    const report::BenchView view{
+        rows,     command.bench.path, fmt::format("{} ({})", to_string(device), backend.hardware()),
+        roofline, options.sweep,      std::move(plans)};
     std::cout << (command.bench.json ? report::bench_json(view) : report::bench_text(view));
     const bool any =
         std::any_of(rows.begin(), rows.end(), [](const report::BenchRow& row) { return row.times.runs > 0; });

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -9,44 +8,12 @@
 
 #include "cli/command_table.h"
 #include "engine/log_topics.h"
+#include "engine/option_table.h"
 #include "report/times.h"
-#include "tensor/block_cache.h"
 
 namespace tsl {
 
 namespace {
-
-bool is_number(const std::string& text) {
-  constexpr size_t kMaxDigits = 4;
-  return !text.empty() && text.size() <= kMaxDigits && text.find_first_not_of("0123456789") == std::string::npos;
-}
-
-/// Returns what is wrong with a number, or "". (CLI11's own checks would print the limits of a double.)
-std::string check_number(const std::string& text) {
-  return is_number(text) ? "" : "'" + text + "' is not a number from 0 to 9999";
-}
-std::string check_threads(const std::string& text) {
-  return is_number(text) ? "" : "'" + text + "' is not a number of threads, from 0 to 9999";
-}
-
-/// Parses a seed, which is an int as for seed(n).
-std::optional<int64_t> parse_seed(const std::string& number) {
-  int64_t seed = 0;
-  const char* const end = number.data() + number.size();
-  const auto [stop, problem] = std::from_chars(number.data(), end, seed);
-  return problem == std::errc() && stop == end ? std::optional(seed) : std::nullopt;
-}
-
-/// Returns what is wrong with a seed, or "". (CLI11 would replace one with too many digits by the greatest int.)
-std::string check_seed(const std::string& number) {
-  return parse_seed(number) ? "" : "'" + number + "' is not an int, which has 64 bits";
-}
-
-std::string list_of_topics() {
-  std::string list;
-  for (const LogTopic& topic : kLogTopics) list += fmt::format("{}{}", list.empty() ? "" : ", ", topic.name);
-  return list;
-}
 
 /// Uses $TSL_LOG where there is no --log. Returns whether it can be used.
 bool read_log_variable(EngineOptions& options) {
@@ -58,38 +25,26 @@ bool read_log_variable(EngineOptions& options) {
   return problem.empty();
 }
 
-/// Adds one option of the table, in the form of its field's type.
-void add_backend_option(CLI::App& app, const exec::BackendOption& option, exec::BackendOptions& options) {
-  if (const auto* size = std::get_if<uint64_t exec::BackendOptions::*>(&option.field)) {
-    uint64_t& value = options.**size;
-    app.add_option_function<std::string>(
-           option.name, [&value](const std::string& text) { value = *parse_bytes(text); }, option.text)
-        ->type_name("SIZE")
-        ->check(check_memory_size);
-  } else if (const auto* number = std::get_if<int exec::BackendOptions::*>(&option.field)) {
-    app.add_option(option.name, options.**number, option.text)->type_name("N")->check(check_number);
-  } else if (bool& flag = options.*std::get<bool exec::BackendOptions::*>(option.field); flag) {
-    add_choice(app, option.name, {"on", "off"}, option.text,
-               [&flag](const std::string& choice) { flag = choice == "on"; });
-  } else {
-    app.add_flag(option.name, flag, option.text);
+/// Adds one option of the table. `file` receives the value of one that is a flag or has a file.
+void add_engine_option(CLI::App& app, const EngineOption& option, EngineOptions& options, std::string& file) {
+  const auto read = [&option, &options](const std::string& value) { option.read(options, value); };
+  switch (option.form) {
+    case EngineOption::Form::flag:
+      app.add_flag_callback(
+          option.name, [read] { read("on"); }, option.text);
+      return;
+    case EngineOption::Form::flag_or_file: app.add_flag(option.name, file, option.text); return;
+    case EngineOption::Form::value:
+      app.add_option_function<std::string>(option.name, read, option.text)
+          ->type_name(option.value)
+          ->check([&option](const std::string& value) {
+            EngineOptions ignored;
+            return option.read(ignored, value);
+          });
   }
 }
 
-Warnings warnings_of(const std::string& choice) {
-  return choice == "on" ? Warnings::on : choice == "off" ? Warnings::off : Warnings::error;
-}
-
 bool looks_like_option(const std::string& argument) { return argument.size() > 1 && argument[0] == '-'; }
-
-/// `file`: "true" if only the tables are wanted.
-void set_profile(Command& command, const std::string& file) {
-  command.profile = command.engine.profile = true;
-  if (file == "true") return;
-  constexpr size_t kTraceEvents = 400'000;  // as JSON about 80 MB, which browsers still load
-  command.trace_file = file;
-  command.engine.trace_events = kTraceEvents;
-}
 
 }  // namespace
 
@@ -100,61 +55,17 @@ void add_general_options(CLI::App& app, Command& command, std::string& code, std
   app.add_flag("--check", command.check, "Only look for errors that are known without running: syntax, names, calls");
   if (!app.get_option_no_throw("--json"))  // that of explain
     app.add_flag("--json", command.report.json, "What --check finds as JSON");
-  app.add_flag("--check-nan", command.engine.check_nan,
-               "Stop at the first op that makes a NaN or an infinity; runs op by op, also what is compiled otherwise");
-  const auto set_seed = [&](const std::string& number) {
-    command.engine.seed = static_cast<uint64_t>(*parse_seed(number));
-  };
-  app.add_option_function<std::string>("--seed", set_seed, "The seed of random numbers")
-      ->type_name("N")
-      ->check(check_seed);
-  app.add_option("--threads", command.engine.threads, "How many threads compute (0: one per core)")
-      ->type_name("N")
-      ->check(check_threads);
-  app.option_defaults()->group("Compiling");
-  app.add_flag("--compile", command.engine.compile_all, "Compile outermost calls and top-level loops too");
-  app.add_flag_callback(
-      "--no-compile", [&] { command.engine.compile_annotated = false; },
-      "Compile nothing, not even @compile functions");
-  add_choice(app, "--numerics", {"exact", "fast"},
-             "Compiled code gives eager execution's bits, or may round less often",
-             [&](const std::string& choice) { command.engine.fast_numerics = choice == "fast"; });
-  app.option_defaults()->group("Devices");
-  app.add_option("--device", command.engine.device,
-                 "Where tensors are made: cpu, cuda or cuda:N (default: the first GPU, else the CPU)")
-      ->type_name("DEVICE");
-  for (const exec::BackendOption& option : exec::kBackendOptions)
-    add_backend_option(app, option, command.engine.backend);
-  app.option_defaults()->group("Reports");
-  app.add_flag_callback(
-      "--timings", [&] { command.timings = command.engine.profile = true; },
-      "Say after the run where the time for compiling went");
-  app.add_flag("--profile", profile, "Say after the run what took how long; --profile=FILE also writes a Chrome trace");
-  const auto set_profile_json = [&](const std::string& file) {
-    command.profile_json = file;
-    command.engine.profile = true;
-  };
-  app.add_option_function<std::string>("--profile-json", set_profile_json, "Write the profile to FILE, for tools")
-      ->type_name("FILE");
-  app.add_option("--dump", command.report.dump, "Write each stage of compiled code to files in DIR")->type_name("DIR");
-  app.add_option("--log", command.engine.log_topics,
-                 "What to log to standard error, such as fusion:debug,guards (default: $TSL_LOG): " + list_of_topics())
-      ->type_name("TOPIC[:LEVEL],...")
-      ->check(LogLevels::check);
+  for (const EngineOption& option : engine_options()) {
+    app.option_defaults()->group(option.group);
+    add_engine_option(app, option, command.engine, profile);
+  }
   app.option_defaults()->group("Messages");
-  add_choice(app, "--warn", {"on", "off", "error"}, "Warnings: shown, or not, or errors of the script",
-             [&](const std::string& choice) { command.engine.warnings = warnings_of(choice); });
   add_choice(app, "--color", {"auto", "always", "never"}, "Colour in messages",
              [&](const std::string& when) { command.color = when; });
   app.set_help_flag();
   app.set_help_flag("-h,--help", "Show this help and exit");
   app.set_version_flag("-V,--version", "tsl " TSL_VERSION, "Show the version and exit");
   app.option_defaults()->group("Options");  // of commands
-}
-
-std::string check_memory_size(const std::string& size) {
-  const std::optional<uint64_t> bytes = parse_bytes(size);
-  return bytes && *bytes > 0 ? "" : "'" + size + "' is not a size, such as 512M or 1.5GiB";
 }
 
 namespace {
@@ -197,7 +108,7 @@ int settle_script(const CLI::App& app, Command& command, std::vector<std::string
     return kExitUsage;
   }
   if (looks_like_option(rest[0])) return unknown_argument(app, "tsl: unknown option", rest[0]);
-  if (command.profile && rest[0].ends_with(".json")) {
+  if (command.engine.reports.profile && rest[0].ends_with(".json")) {
     std::cerr << "tsl: " << rest[0] << " is no script; --profile=" << rest[0] << " writes a trace to it\n";
     return kExitUsage;
   }
@@ -256,16 +167,15 @@ int parse_command(int argc, char** argv, Command& command) {
   } catch (const CLI::ParseError& error) { return app.exit(error, std::cout, std::cerr) == 0 ? 0 : kExitUsage; }
   if (app.count("--log") == 0 && !read_log_variable(command.engine)) return kExitUsage;
   if (!runs_script) return settle_command(app, command, *row);
-  if (app.count("--profile") > 0) set_profile(command, profile);
+  if (app.count("--profile") > 0) set_option(command.engine, "profile", profile == "true" ? "on" : profile);
   const int settled = app.count("-e") > 0 ? settle_code(app, command, app.remaining(), std::span(argv, argv + argc))
                                           : settle_script(app, command, app.remaining());
   if (command.report.json && !command.check && !command.report.explain) {
     std::cerr << "tsl: --json goes with --check\nRun with --help for more information.\n";
     return kExitUsage;
   }
-  command.engine.record = command.report.any();
   if (command.report.explain) {
-    command.engine.profile = true;
+    command.engine.profile = command.engine.record = true;
     command.engine.trace_events = std::max(command.engine.trace_events, report::kTimelineEvents);
   }
   return settled;

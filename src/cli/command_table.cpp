@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/log_topics.h"
+#include "engine/option_table.h"
 #include "tensor/block_cache.h"
 
 namespace tsl {
@@ -60,7 +61,8 @@ std::string check_seconds(const std::string& text) {
 
 void add_bench(CLI::App& app, Command& command) {
   BenchCommand& bench = command.bench;
-  app.add_option("DIR", bench.path, "A dump, a specialisation or a kernel in it: DIR/KERNEL")->required();
+  app.add_option("DIR", bench.path, "A dump, a specialisation or a kernel in it: DIR/KERNEL, DIR/FUNCTION@64x32")
+      ->required();
   app.add_flag("--json", bench.json, "The measurements as JSON");
   app.add_option("--seconds", bench.options.setup.seconds, "How long each kernel runs (default: 0.2)")
       ->type_name("S")
@@ -94,7 +96,8 @@ constexpr CommandRow kCommands[] = {
     {"fmt", "PATH...", "Format scripts in place", Kind::format, false, add_format},
     {"explain", "SCRIPT [ARGS]", "Run a script, then tell what was compiled and why", Kind::script, true, add_explain},
     {"diff", "DIR1 DIR2", "Show what differs between two dumps", Kind::diff, false, add_diff},
-    {"bench", "DIR[/KERNEL]", "Run kernels of a dump alone, and show what they take", Kind::bench, true, add_bench},
+    {"bench", "DIR[/NAME[@SHAPE]]", "Run kernels of a dump alone, and show what they take", Kind::bench, true,
+     add_bench},
     {"cache", "[clear|cap SIZE]", "Show the GPU kernels kept on disk, remove them, or limit what they take",
      Kind::cache, false, add_cache},
     {"help", "[NAME]", "Tell about a command, an option, or a name of the language", Kind::help, false, add_help},

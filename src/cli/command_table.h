@@ -71,7 +71,5 @@ std::string man_page(const ProgramModel& model);
 /// Adds an option whose value is one of a few words.
 void add_choice(CLI::App& app, const char* name, std::vector<std::string> words, const char* text,
                 std::function<void(const std::string&)> set);
-/// Returns what is wrong with a size in memory, or "".
-std::string check_memory_size(const std::string& size);
 
 }  // namespace tsl

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "engine/modules.h"
+#include "engine/run_reports.h"
 #include "prompt/session.h"
-#include "report/dump.h"
 #include "vm/interpreter.h"
 
 namespace tsl {
@@ -120,13 +120,10 @@ std::string title_of(const Command& command) {
 
 /// Writes the profile of the run, also of one that failed. Returns the exit code.
 int write_profile(const Command& command, Engine& engine, bool color, int code) {
+  if (!command.engine.reports.needs_profile()) return code;
   std::fflush(stdout);
-  const std::string title = title_of(command);
   try {
-    if (command.timings) std::cerr << engine.timings_text(title) << std::flush;
-    if (command.profile) std::cerr << engine.profile_text(title, color) << std::flush;
-    if (!command.trace_file.empty()) engine.write_trace(command.trace_file);
-    if (!command.profile_json.empty()) report::write_file(command.profile_json, engine.profile_json(title));
+    write_profiles(engine, title_of(command), color, [](std::string_view text) { std::cerr << text << std::flush; });
   } catch (const Failure& failure) {
     const int failed = report_error(failure.error(), engine, color);
     return code == 0 ? failed : code;
@@ -174,7 +171,7 @@ int run_command(int argc, char** argv) {
     prompt::run_session(engine, color);
     code = 0;
   }
-  if (command.engine.profile) code = write_profile(command, engine, color, code);
+  code = write_profile(command, engine, color, code);
   try {
     write_reports(command, engine, wants_color(command.color, STDOUT_FILENO));  // also for a program that has failed
   } catch (const Failure& failure) { code = report_error(failure.error(), engine, color); }

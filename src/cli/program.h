@@ -16,7 +16,7 @@ struct CacheCommand {
   uint64_t cap = 0;  // bytes
 };
 
-/// What is written about a run after it: the options of `tsl explain`, and --dump.
+/// The options of `tsl explain`.
 struct ReportCommand {
   bool explain = false;
   bool json = false;
@@ -24,8 +24,6 @@ struct ReportCommand {
   std::string to;        // the file for the report; "": standard output
   std::string function;  // the only one that is told of; "": all
   bool all = false;      // everything, not a screen for each region
-  std::string dump;      // the folder
-  bool any() const { return explain || !dump.empty(); }
   /// Whether the report takes standard output. What the script prints then goes to standard error.
   bool takes_output() const { return explain && to.empty() && (html.empty() || json); }
 };
@@ -64,10 +62,6 @@ struct Command {
   std::string generate;   // generate: what to print
   EngineOptions engine;
   std::string color = "auto";
-  bool timings = false;      // print where the time for compiling went
-  bool profile = false;      // print the profile after the run
-  std::string trace_file;    // write it as a Chrome trace; "": do not
-  std::string profile_json;  // write it as JSON for tools; "": do not
   bool check = false;        // only look for errors
   bool interactive = false;  // a prompt after the script
 };
@@ -110,8 +104,8 @@ int run_cache(const CacheCommand& command);
 void show(const Error& error, Engine& engine, bool color);
 /// Makes what reports need before a program runs, so that a folder that cannot be used costs no run. Throws Failure
 /// (io).
-void begin_reports(const Command& command);
-/// Writes the reports on what an engine has run. Throws Failure (io).
+void begin_reports(Command& command);
+/// Writes the dump and what `tsl explain` tells of what an engine has run. Throws Failure (io).
 void write_reports(const Command& command, Engine& engine, bool color);
 /// Runs kernels of a dump alone, and shows what they take.
 int run_bench(const Command& command, bool color);

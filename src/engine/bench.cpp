@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
+#include "engine/result_comparison.h"
 #include "report/graph_json.h"
 #include "value/runtime.h"
 
@@ -35,15 +36,48 @@ void generalise(Json& json, std::map<uint64_t, uint64_t>& symbols) {
   for (Json& each : json) generalise(each, symbols);
 }
 
+using Programs = std::vector<exec::KernelSource>;
+
 /// Returns a text that is equal for equal launches.
-std::string key_of(const LaunchBench& launch) {
+std::string key_of(const LaunchBench& launch, const Programs& edited) {
   Json graph = report::graph_json(launch.plan().graph);
   graph.erase("symbols");
   std::map<uint64_t, uint64_t> symbols;
   generalise(graph, symbols);
   std::string text = graph.dump() + launch.plan().kernels[0].name;
   for (bool cold : launch.cold_inputs()) text += cold ? 'c' : 'w';
+  for (const exec::KernelSource& program : edited) text += program.text;
   return text;
+}
+
+/// Returns the files of a launch's kernels that a user has edited.
+Programs edited_of(const report::DumpedPlan& plan, uint32_t launch) {
+  Programs programs;
+  for (const report::StoredPlan::Kernel& kernel : plan.stored.kernels) {
+    const auto file = plan.edited.find(kernel.name);
+    if (kernel.launch == launch && file != plan.edited.end()) programs.push_back({kernel.name, launch, file->second});
+  }
+  return programs;
+}
+
+/// Runs a launch with edited code, and compares that with what is generated.
+void measure_edited(LaunchBench& launch, std::vector<BenchRow>& rows, const Programs& programs) {
+  report::EditedKernel edited;
+  std::vector<exec::KernelTimes> times;
+  try {
+    edited.results = compare_results(launch.plan(), launch.results({}), launch.results({.programs = programs}));
+    times = launch.run({.programs = programs});
+  } catch (const Failure& failure) { edited.problem = failure.error().message; } catch (const std::bad_alloc&) {
+    edited.problem = "out of memory";
+  }
+  for (BenchRow& row : rows) {
+    const auto is_same = [&](const auto& each) { return each.name == row.times.kernel.name; };
+    if (edited.problem.empty() && std::none_of(programs.begin(), programs.end(), is_same)) continue;
+    row.edited = edited;
+    for (const exec::KernelTimes& each : times) {
+      if (each.kernel.name == row.times.kernel.name) row.edited->times = each;
+    }
+  }
 }
 
 /// Tries the choices of a launch, and keeps the best if that is wanted.
@@ -55,7 +89,8 @@ void sweep_launch(LaunchBench& launch, BenchRow& row, const BenchOptions& option
 }
 
 /// Measures a launch. Returns a row for each of its kernels.
-std::vector<BenchRow> measure(LaunchBench& launch, const std::string& specialisation, const BenchOptions& options) {
+std::vector<BenchRow> measure(LaunchBench& launch, const std::string& specialisation, const Programs& edited,
+                              const BenchOptions& options) {
   BenchRow row;
   row.plan = specialisation;
   row.facts = graph::facts_of(launch.plan(), launch.plan().launches[0]);
@@ -68,6 +103,7 @@ std::vector<BenchRow> measure(LaunchBench& launch, const std::string& specialisa
       row.is_first = false;
     }
     if (options.sweep && !rows.empty()) sweep_launch(launch, rows[0], options);
+    if (!edited.empty()) measure_edited(launch, rows, edited);
     return rows;
   } catch (const Failure& failure) { row.problem = failure.error().message; } catch (const std::bad_alloc&) {
     row.problem = "out of memory";
@@ -76,10 +112,23 @@ std::vector<BenchRow> measure(LaunchBench& launch, const std::string& specialisa
   return {row};
 }
 
+/// Formats the types of a plan's inputs and outputs: "f32[64, 32] -> f32[32]".
+std::string types_of(const graph::Plan& plan) {
+  std::string inputs, outputs;
+  const auto add = [](std::string& text, DType dtype, const Shape& shape) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", describe(dtype, shape));
+  };
+  constexpr size_t kMostInputs = 6;
+  for (const graph::NodeId id : plan.graph.inputs()) add(inputs, plan.graph[id].dtype, plan.graph[id].shape);
+  if (plan.graph.inputs().size() > kMostInputs) inputs = fmt::format("{} inputs", plan.graph.inputs().size());
+  for (const graph::PlanOutput& output : plan.outputs) add(outputs, output.dtype, output.layout.shape);
+  return inputs + " -> " + outputs;
+}
+
 /// Whether a row is of the kernel that was asked for. On another device than that of the dump, kernels have other
 /// names, so that all of the launch are.
 bool is_wanted(const std::string& kernel, const std::vector<BenchRow>& rows, const BenchRow& row) {
-  const auto has_name = [&](const BenchRow& each) { return each.times.kernel.name == kernel; };
+  const auto has_name = [&](const BenchRow& each) { return report::is_named(each.times.kernel.name, kernel); };
   return kernel.empty() || has_name(row) || std::none_of(rows.begin(), rows.end(), has_name);
 }
 
@@ -96,10 +145,11 @@ std::vector<BenchRow> bench(Engine& engine, const report::OpenedDump& dump, cons
     for (const uint32_t number : plan.launches) {
       if (options.on_launch) options.on_launch(done++, all);
       LaunchBench launch(engine.devices(), device, distances, number, options.setup);
-      const auto [at, is_new] = measured.try_emplace(key_of(launch));
+      const Programs edited = edited_of(plan, number);
+      const auto [at, is_new] = measured.try_emplace(key_of(launch, edited));
       for (const size_t row : at->second) ++out[row].launches;
       if (!is_new) continue;
-      const std::vector<BenchRow> rows = measure(launch, plan.stored.plan.options.name, options);
+      const std::vector<BenchRow> rows = measure(launch, plan.stored.plan.options.name, edited, options);
       for (const BenchRow& row : rows) {
         if (!is_wanted(plan.kernel, rows, row)) continue;
         at->second.push_back(out.size());
@@ -108,6 +158,25 @@ std::vector<BenchRow> bench(Engine& engine, const report::OpenedDump& dump, cons
     }
   }
   return out;
+}
+
+std::vector<report::PlanRow> bench_plans(Engine& engine, const report::OpenedDump& dump, const BenchOptions& options) {
+  const Device device = engine.runtime().default_device();
+  std::vector<report::PlanRow> rows;
+  for (const report::DumpedPlan& dumped : dump.plans) {
+    if (!dumped.kernel.empty()) continue;
+    const graph::Plan& plan = dumped.stored.plan;
+    report::PlanRow& row = rows.emplace_back();
+    row.plan = plan.options.name;
+    row.launches = plan.launches.size();
+    row.types = types_of(plan);
+    try {
+      row.times = exec::time_plan(engine.devices(), device, plan, options.setup.seconds);
+    } catch (const Failure& failure) { row.problem = failure.error().message; } catch (const std::bad_alloc&) {
+      row.problem = "out of memory";
+    }
+  }
+  return rows;
 }
 
 }  // namespace tsl

@@ -23,4 +23,7 @@ struct BenchOptions {
 /// cannot run alone has a row that says why.
 std::vector<report::BenchRow> bench(Engine& engine, const report::OpenedDump& dump, const BenchOptions& options);
 
+/// Measures whole specialisations of a dump, where no kernel was asked for.
+std::vector<report::PlanRow> bench_plans(Engine& engine, const report::OpenedDump& dump, const BenchOptions& options);
+
 }  // namespace tsl

@@ -105,11 +105,12 @@ void CompileLog::log_costs(const exec::Executable& executable) {
   }
 }
 
-void CompileLog::on_device_graph(const graph::PlanOptions& options, size_t calls, bool is_new) {
-  if (is_eager(options) || !(is_new ? levels_.logs("graphs") : levels_.logs_text("graphs"))) return;
-  write("graphs", options.name,
-        is_new ? fmt::format("a graph is made, of {} call{}", calls, calls == 1 ? "" : "s")
-               : "arguments of the graph are updated");
+void CompileLog::on_device_graph(const graph::PlanOptions& options, const exec::GraphNote& note) {
+  if (is_eager(options)) return;
+  if (note.made > 0 && levels_.logs("graphs"))
+    write("graphs", options.name, fmt::format("a graph is made, of {} call{}", note.calls, note.calls == 1 ? "" : "s"));
+  if (note.updated > 0 && levels_.logs_text("graphs"))
+    write("graphs", options.name, "arguments of the graph are updated");
 }
 
 // ---- Traces ----------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ class CompileLog final : public exec::PlanObserver {
   void on_fusion(const graph::PlanOptions& options, const graph::Graph& graph, const graph::Fusion& fusion) override;
   void on_plan(const graph::Plan& plan) override;
   void on_executable(const exec::Executable& executable) override;
-  void on_device_graph(const graph::PlanOptions& options, size_t calls, bool is_new) override;
+  void on_device_graph(const graph::PlanOptions& options, const exec::GraphNote& note) override;
 
  private:
   void write(std::string_view topic, const std::string& about, const std::string& text);

@@ -33,6 +33,17 @@ namespace tsl {
 /// What happens to warnings: shown once for each line, or not, or raised as errors of the program.
 enum class Warnings : uint8_t { on, off, error };
 
+/// What is written about a run after it; run_reports.h writes it.
+struct RunReports {
+  bool timings = false;      // where the time for compiling went, as a table
+  bool profile = false;      // what took how long, as tables
+  std::string trace;         // the file for the profile as a Chrome trace; "": none
+  std::string profile_json;  // the file for the profile as JSON; "": none
+  std::string dump;          // the folder for each stage of compiled code; "": none
+  bool needs_profile() const { return timings || profile || !trace.empty() || !profile_json.empty(); }
+};
+
+/// How an engine runs. Those that a user or a host program may set have rows in option_table.h.
 struct EngineOptions {
   bool compile_all = false;       // --compile: outermost calls and top-level loop bodies too
   bool compile_annotated = true;  // @compile functions (--no-compile turns it off)
@@ -53,6 +64,7 @@ struct EngineOptions {
   /// If set, opens every device except the CPU instead of the registered backends. For tests.
   std::function<std::unique_ptr<exec::Backend>(Device device, exec::Backend& host)> open_backend;
   bool record = false;  // records what is compiled, for reports: Engine::recording()
+  RunReports reports;   // need prepare_reports() before the engine is made
   std::vector<std::string> script_args;
   Permissions permissions;
   cpu::HostMemory host_memory;  // allocates tensors in host memory, if it is set

@@ -305,6 +305,11 @@ void EngineRuntime::add_memory_notes(Error& error, Device device) {
     error.notes.push_back(std::move(note));
 }
 
+void EngineRuntime::synchronize() {
+  devices_.deferred_errors().flush();
+  devices_.synchronize();
+}
+
 Value EngineRuntime::profile(const Value& function) {
   abort_trace("profile() runs in it");
   const std::string title = to_repr(context_, function);

@@ -61,6 +61,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Counters counters(Device device) override { return devices_.counters(device); }
   TraceCounts trace_counts() const override { return regions_.counts(); }
   std::string explain(const Value& function, bool all) override;
+  void synchronize() override;
   Value profile(const Value& function) override;
   Value with_range(const std::string& name, const Value& function) override;
   void resume() override { devices_.forget_active(); }

@@ -51,6 +51,11 @@ class Backend : public graph::Target {
   virtual std::unique_ptr<Executable> prepare_with(graph::Plan plan, const std::string& /*choice*/) {
     return prepare(std::move(plan));
   }
+  /// Prepares a plan with other code for kernels: for each, by its name, a program that compiles alone. Returns null if
+  /// the backend generates no code. Throws Failure if a program cannot replace its kernel.
+  virtual std::unique_ptr<Executable> prepare_edited(graph::Plan /*plan*/, std::span<const KernelSource> /*programs*/) {
+    return nullptr;
+  }
   /// Keeps a choice, on disk, for all later launches that are equal but for sizes of one class. Returns whether it
   /// could.
   virtual bool keep_choice(const graph::Plan& /*launch*/, const std::string& /*choice*/) { return false; }

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "exec/devices.h"
 #include "graph/reach.h"
 #include "tensor/elements.h"
 
@@ -120,6 +121,75 @@ std::vector<std::byte> bench_elements(const BenchInput& input, DType dtype, Benc
   for (size_t at = fresh * size; at < bytes.size(); at += fresh * size)
     std::memcpy(&bytes[at], bytes.data(), std::min(fresh * size, bytes.size() - at));
   return bytes;
+}
+
+namespace {
+
+constexpr uint64_t kSlotAlignment = 256;  // of inputs in memory that they share, as allocators have it
+
+uint64_t aligned(uint64_t bytes) { return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment; }
+
+/// Copies bytes to the device, a number of times.
+Ref<Storage> copy(Devices& devices, Device device, const std::vector<std::byte>& bytes, uint64_t times) {
+  const uint64_t size = std::max<uint64_t>(bytes.size() * times, 1);
+  Ref<Storage> host = devices.at(Device()).allocator().allocate(size);
+  for (uint64_t i = 0; i < times && !bytes.empty(); ++i)
+    std::memcpy(static_cast<std::byte*>(host->data()) + i * bytes.size(), bytes.data(), bytes.size());
+  const Layout layout = Layout::contiguous({static_cast<int64_t>(size)});
+  return devices.to_device(Tensor(DType::u8, layout, std::move(host)), device)->storage;
+}
+
+}  // namespace
+
+BenchInputSets::BenchInputSets(Devices& devices, Device device, const graph::Plan& plan,
+                               const std::vector<bool>& is_cold, uint64_t cached_bytes, BenchNumbers numbers)
+    : inputs_(bench_inputs(plan)), tensors_(inputs_.size()), is_cold_(is_cold), offsets_(inputs_.size(), 0) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const graph::Node& node = plan.graph[inputs_[i].node];
+    nodes_.push_back(&node);
+    if (!is_cold[i]) continue;
+    offsets_[i] = set_bytes_;
+    set_bytes_ += aligned(inputs_[i].elements * size_of(node.dtype));
+  }
+  if (set_bytes_ > 0 && set_bytes_ < 2 * cached_bytes) sets_ = 2 * cached_bytes / set_bytes_ + 2;
+  std::vector<std::byte> cold(set_bytes_);
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    std::vector<std::byte> elements = bench_elements(inputs_[i], nodes_[i]->dtype, numbers, i + 1);
+    if (!is_cold[i]) tensors_[i] = tensor(i, copy(devices, device, elements, 1), 0);
+    else if (!elements.empty()) std::memcpy(&cold[offsets_[i]], elements.data(), elements.size());
+  }
+  if (set_bytes_ > 0) cold_ = copy(devices, device, cold, sets_);
+}
+
+const std::vector<Tensor>& BenchInputSets::at(uint64_t run) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (is_cold_[i]) tensors_[i] = tensor(i, cold_, run % sets_ * set_bytes_ + offsets_[i]);
+  }
+  return tensors_;
+}
+
+Tensor BenchInputSets::tensor(size_t i, Ref<Storage> storage, uint64_t byte) const {
+  Layout layout = nodes_[i]->input_layout;
+  layout.offset = inputs_[i].first + static_cast<int64_t>(byte / size_of(nodes_[i]->dtype));
+  return Tensor(nodes_[i]->dtype, layout, std::move(storage));
+}
+
+/// Returns the hints of all symbols of a plan, by id: the values of the run that was recorded.
+std::vector<Scalar> symbol_hints(const graph::Plan& plan) {
+  std::vector<Scalar> hints;
+  const auto add = [&](const Symbol* symbol) {
+    if (!symbol) return;
+    if (symbol->id >= hints.size()) hints.resize(symbol->id + 1);
+    hints[symbol->id] = symbol->hint;
+  };
+  for (graph::NodeId id = 0; id < plan.graph.size(); ++id) {
+    add(plan.graph[id].attrs.view.offset.symbol());
+    for (const graph::Arg& arg : plan.graph[id].args) {
+      add(arg.symbol);
+      add(arg.layout.offset.symbol());
+    }
+  }
+  return hints;
 }
 
 }  // namespace tsl::exec

@@ -96,6 +96,12 @@ Tensor Devices::to_device(const Tensor& host, Device to) {
   return backend.to_device(host);
 }
 
+void Devices::synchronize() {
+  for (const auto& [number, backend] : opened_) {
+    if (Streams* const streams = backend ? backend->streams() : nullptr) streams->synchronize();
+  }
+}
+
 Counters Devices::counters(Device device) const {
   if (device.is_host()) return host_.counters();
   const auto found = opened_.find({device.backend, device.ordinal});

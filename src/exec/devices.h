@@ -49,6 +49,9 @@ class Devices {
   /// Copies a tensor to another device; the copy is contiguous.
   Tensor move(const Tensor& tensor, Device to);
 
+  /// Waits for all work of the devices that are open.
+  void synchronize();
+
   /// Returns the device's counters: all 0 if it has not been opened.
   Counters counters(Device device) const;
 

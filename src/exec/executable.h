@@ -64,6 +64,7 @@ struct KernelSource {
   std::string name;     // of the kernel: LoadedKernel::name
   uint32_t launch = 0;  // of the plan
   std::string text;
+  std::string prelude = {};  // what the text needs in front of it to compile alone
 };
 
 /// Runs a plan that may fail on its elements, and reports failures later.
@@ -104,6 +105,8 @@ class Executable {
   virtual DeferredRuns* deferred_runs() { return nullptr; }
   /// Returns the kernels that a run launches, in order; without generated code, one for each launch.
   virtual std::vector<LoadedKernel> kernels() const;
+  /// Whether the device launches plans as graphs, of which observers are told.
+  virtual bool has_graphs() const { return false; }
   /// Returns the code of all kernels, for people; none if it was not generated.
   virtual std::vector<KernelSource> sources() const { return {}; }
 };

@@ -10,12 +10,31 @@
 
 namespace tsl::exec {
 
+/// Whether a run has launched a plan's calls as graphs of the device, and if not, why.
+enum class GraphState : uint8_t {
+  launched,      // as graphs
+  no_calls,      // all its ops run one by one
+  off,           // the engine makes none
+  off_for_plan,  // its function asks for none
+  first_run,     // the second run makes them
+  unrecorded,    // a call of a library could not be recorded, which the next run tries again
+  timed,         // a profile times its calls one by one
+};
+
+/// What a run has done with the graphs of a plan.
+struct GraphNote {
+  GraphState state = GraphState::launched;
+  size_t calls = 0;                // kernels, copies and calls of libraries in graphs
+  size_t alone = 0;                // ops beside them
+  uint32_t made = 0, updated = 0;  // graphs in this run
+};
+
 /// Watches graphs becoming plans, and plans becoming executables.
 class PlanObserver : public graph::CompileObserver {
  public:
   virtual void on_executable(const Executable&) {}
-  /// Called when a plan's calls have become a graph of the device (`is_new`), or its arguments are updated.
-  virtual void on_device_graph(const graph::PlanOptions&, size_t /*calls*/, bool /*is_new*/) {}
+  /// Called when a run of a plan makes or updates graphs of the device, or launches its calls otherwise than the last.
+  virtual void on_device_graph(const graph::PlanOptions&, const GraphNote&) {}
 };
 
 struct Instruments {

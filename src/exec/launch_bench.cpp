@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <utility>
 
@@ -52,90 +51,6 @@ class TimelineScope {
   Devices& devices_;
   const Instruments before_;
 };
-
-constexpr uint64_t kSlotAlignment = 256;  // of inputs in memory that they share, as allocators have it
-
-uint64_t aligned(uint64_t bytes) { return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment; }
-
-}  // namespace
-
-/// The inputs of a launch: those that it finds in a cache are the same in all runs; the others move on through copies
-/// that are larger than the cache, so that no run finds what an earlier one has read.
-class BenchInputSets {
- public:
-  BenchInputSets(Devices& devices, Device device, const graph::Plan& plan, const std::vector<bool>& is_cold,
-                 uint64_t cached_bytes, BenchNumbers numbers)
-      : inputs_(bench_inputs(plan)), tensors_(inputs_.size()), is_cold_(is_cold), offsets_(inputs_.size(), 0) {
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      const graph::Node& node = plan.graph[inputs_[i].node];
-      nodes_.push_back(&node);
-      if (!is_cold[i]) continue;
-      offsets_[i] = set_bytes_;
-      set_bytes_ += aligned(inputs_[i].elements * size_of(node.dtype));
-    }
-    if (set_bytes_ > 0 && set_bytes_ < 2 * cached_bytes) sets_ = 2 * cached_bytes / set_bytes_ + 2;
-    std::vector<std::byte> cold(set_bytes_);
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      std::vector<std::byte> elements = bench_elements(inputs_[i], nodes_[i]->dtype, numbers, i + 1);
-      if (!is_cold[i]) tensors_[i] = tensor(i, copy(devices, device, elements, 1), 0);
-      else if (!elements.empty()) std::memcpy(&cold[offsets_[i]], elements.data(), elements.size());
-    }
-    if (set_bytes_ > 0) cold_ = copy(devices, device, cold, sets_);
-  }
-
-  /// Returns the inputs of a run.
-  const std::vector<Tensor>& at(uint64_t run) {
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (is_cold_[i]) tensors_[i] = tensor(i, cold_, run % sets_ * set_bytes_ + offsets_[i]);
-    }
-    return tensors_;
-  }
-
- private:
-  /// Copies bytes to the device, a number of times.
-  static Ref<Storage> copy(Devices& devices, Device device, const std::vector<std::byte>& bytes, uint64_t times) {
-    const uint64_t size = std::max<uint64_t>(bytes.size() * times, 1);
-    Ref<Storage> host = devices.at(Device()).allocator().allocate(size);
-    for (uint64_t i = 0; i < times && !bytes.empty(); ++i)
-      std::memcpy(static_cast<std::byte*>(host->data()) + i * bytes.size(), bytes.data(), bytes.size());
-    const Layout layout = Layout::contiguous({static_cast<int64_t>(size)});
-    return devices.to_device(Tensor(DType::u8, layout, std::move(host)), device)->storage;
-  }
-
-  Tensor tensor(size_t i, Ref<Storage> storage, uint64_t byte) const {
-    Layout layout = nodes_[i]->input_layout;
-    layout.offset = inputs_[i].first + static_cast<int64_t>(byte / size_of(nodes_[i]->dtype));
-    return Tensor(nodes_[i]->dtype, layout, std::move(storage));
-  }
-
-  std::vector<BenchInput> inputs_;
-  std::vector<const graph::Node*> nodes_;
-  std::vector<Tensor> tensors_;
-  std::vector<bool> is_cold_;
-  std::vector<uint64_t> offsets_;  // bytes of a cold input in its set
-  uint64_t set_bytes_ = 0, sets_ = 1;
-  Ref<Storage> cold_;
-};
-
-namespace {
-
-/// Returns the hints of all symbols of a plan, by id: the values of the run that was recorded.
-std::vector<Scalar> symbol_hints(const graph::Plan& plan) {
-  std::vector<Scalar> hints;
-  const auto add = [&](const Symbol* symbol) {
-    if (!symbol) return;
-    if (symbol->id >= hints.size()) hints.resize(symbol->id + 1);
-    hints[symbol->id] = symbol->hint;
-  };
-  for (graph::NodeId id = 0; id < plan.graph.size(); ++id) {
-    add(plan.graph[id].attrs.view.offset.symbol());
-    for (const graph::Arg& arg : plan.graph[id].args) {
-      add(arg.symbol);
-      add(arg.layout.offset.symbol());
-    }
-  }
-  return hints;
-}
 
 KernelTimes times_of(const LoadedKernel& kernel, const Timeline& timeline, std::vector<uint64_t> ticks) {
   std::sort(ticks.begin(), ticks.end());
@@ -192,10 +107,12 @@ void LaunchBench::check_products() {
   }
 }
 
-std::unique_ptr<Executable> LaunchBench::prepare(const std::optional<std::string>& choice) {
+std::unique_ptr<Executable> LaunchBench::prepare(const LaunchCode& code) {
   check_products();
-  std::unique_ptr<Executable> executable =
-      choice ? backend().prepare_with(alone_.plan, *choice) : backend().prepare(alone_.plan);
+  std::unique_ptr<Executable> executable = !code.programs.empty() ? backend().prepare_edited(alone_.plan, code.programs)
+                                           : code.choice          ? backend().prepare_with(alone_.plan, *code.choice)
+                                                                  : backend().prepare(alone_.plan);
+  if (!executable) fail(ErrorKind::device, "{} runs no edited code: it generates none", to_string(device_));
   if (!inputs_) make_inputs(*executable);
   return executable;
 }
@@ -213,11 +130,11 @@ void LaunchBench::make_inputs(Executable& executable) {
   fail(ErrorKind::value, "no inputs were found on which it runs: {}", problem);
 }
 
-std::vector<KernelTimes> LaunchBench::run(const std::optional<std::string>& choice, std::optional<double> seconds) {
+std::vector<KernelTimes> LaunchBench::run(const LaunchCode& code, std::optional<double> seconds) {
   Durations durations;
   Timeline timeline(durations);
   const TimelineScope scope(devices_, timeline);
-  const std::unique_ptr<Executable> executable = prepare(choice);
+  const std::unique_ptr<Executable> executable = prepare(code);
   warm_up(*executable, timeline, seconds.value_or(setup_.seconds));
   durations.clear();
   const uint64_t runs = runs_within(seconds.value_or(setup_.seconds));
@@ -233,8 +150,8 @@ std::vector<KernelTimes> LaunchBench::run(const std::optional<std::string>& choi
   return out;
 }
 
-std::vector<std::byte> LaunchBench::results(const std::string& choice) {
-  const std::unique_ptr<Executable> executable = prepare(choice);
+std::vector<std::byte> LaunchBench::results(const LaunchCode& code) {
+  const std::unique_ptr<Executable> executable = prepare(code);
   run_ = 0;
   run_once(*executable);
   std::vector<std::byte> bytes;

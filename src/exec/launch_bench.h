@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,11 @@ struct KernelTimes {
   double median = 0, low = 0, high = 0;
 };
 
-class BenchInputSets;
+/// What code a launch runs.
+struct LaunchCode {
+  std::optional<std::string> choice = {};       // of Backend::launch_choices(); without, the plan is prepared as ever
+  std::span<const KernelSource> programs = {};  // in place of generated kernels, by their names
+};
 
 class LaunchBench {
  public:
@@ -53,17 +58,16 @@ class LaunchBench {
   /// Whether any data is in no cache when the launch begins.
   bool is_cold() const;
 
-  /// Measures the kernels of the launch, for `setup.seconds` or as long as given. `choice` is one of
-  /// Backend::launch_choices(); without, the plan is prepared as ever. Throws Failure if it cannot run.
-  std::vector<KernelTimes> run(const std::optional<std::string>& choice = {}, std::optional<double> seconds = {});
-  /// Returns the bytes of all outputs of a run of a choice; the inputs are the same each time.
-  std::vector<std::byte> results(const std::string& choice);
+  /// Measures the kernels of the launch, for `setup.seconds` or as long as given. Throws Failure if it cannot run.
+  std::vector<KernelTimes> run(const LaunchCode& code = {}, std::optional<double> seconds = {});
+  /// Returns the bytes of all outputs of a run; the inputs are the same each time.
+  std::vector<std::byte> results(const LaunchCode& code);
 
   Backend& backend() const { return devices_.at(device_); }
 
  private:
   bool is_cold(uint32_t buffer) const;
-  std::unique_ptr<Executable> prepare(const std::optional<std::string>& choice);
+  std::unique_ptr<Executable> prepare(const LaunchCode& code);
   void check_products();
   void make_inputs(Executable& executable);
   void warm_up(Executable& executable, Timeline& timeline, double seconds);

@@ -25,9 +25,9 @@ SweptChoice measure(LaunchBench& launch, const std::string& choice, double secon
                     const std::vector<std::byte>* expected) {
   SweptChoice out{.choice = choice};
   try {
-    out.is_equal = !expected || launch.results(choice) == *expected;
+    out.is_equal = !expected || launch.results({choice}) == *expected;
     if (!out.is_equal) return out;
-    for (const KernelTimes& times : launch.run(choice, seconds)) out.seconds += times.median;
+    for (const KernelTimes& times : launch.run({choice}, seconds)) out.seconds += times.median;
   } catch (const Failure& failure) { out.problem = failure.error().message; }
   return out;
 }
@@ -38,7 +38,7 @@ std::vector<SweptChoice> sweep(LaunchBench& launch, double seconds, double budge
   const Stopwatch watch;
   const std::vector<std::string> choices = launch.backend().launch_choices(launch.plan());
   if (choices.empty()) return {};
-  const std::vector<std::byte> expected = launch.results("");
+  const std::vector<std::byte> expected = launch.results({""});
   std::vector<SweptChoice> out = {measure(launch, "", seconds, nullptr)};
   for (const std::string& choice : choices) {
     if (watch.seconds() > budget) break;

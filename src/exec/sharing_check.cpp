@@ -263,6 +263,7 @@ class SharingCheck : public Executable {
 
   const Plan& plan() const override { return checked_->plan(); }
   std::vector<LoadedKernel> kernels() const override { return checked_->kernels(); }
+  bool has_graphs() const override { return checked_->has_graphs(); }
   std::vector<KernelSource> sources() const override { return checked_->sources(); }
 
   RunError run(Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,

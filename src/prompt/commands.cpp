@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/time_text.h"
 #include "engine/engine.h"
 #include "engine/modules.h"
 #include "engine/prompt.h"
@@ -78,6 +79,11 @@ std::string show_time(SessionState& state, const std::string& code) {
 std::string run_profile(SessionState& state, const std::string& code) {
   const Value value = state.engine.run_line(fmt::format("profile(fn() = ({}\n))", without_semicolon(code)));
   return value.is_nil() || is_quiet(code) ? "" : display(state.engine, value) + "\n";
+}
+
+std::string run_bench(SessionState& state, const std::string& code) {
+  return state.engine.run_line(fmt::format("bench(fn() = ({}\n)).text", without_semicolon(code))).as<String>().text +
+         "\n";
 }
 
 std::string show_memory(SessionState& state, const std::string&) { return memory_text(state.engine); }
@@ -164,6 +170,7 @@ constexpr Command kCommands[] = {
     {"type", Takes::expression, true, "what kind of value an expression has: shape, dtype and device", show_type},
     {"time", Takes::expression, true, "how long an expression takes", show_time},
     {"profile", Takes::expression, true, "where the time of an expression goes", run_profile},
+    {"bench", Takes::expression, true, "how long an expression takes when it runs again and again", run_bench},
     {"mem", Takes::nothing, false, "the device's memory, and which variables hold it", show_memory},
     {"explain", Takes::expression, false, "what was compiled for a function, and why as it was", show_explanation},
     {"graph", Takes::expression, true, "the graphs of a compiled function", show_graph},

@@ -19,7 +19,4 @@ std::string guards_text(Engine& engine, const Value& function);
 /// Formats the memory of the device that tensors are made on, then the variables that hold most of it.
 std::string memory_text(Engine& engine);
 
-/// Formats seconds with three digits: "12.3 ms".
-std::string time_text(double seconds);
-
 }  // namespace tsl::prompt

@@ -65,6 +65,67 @@ std::string row_text(const BenchRow& row, const Roofline& roofline) {
   return text;
 }
 
+std::string results_text(const ResultComparison& results) {
+  if (results.different == 0) return "the same bits";
+  return fmt::format("{} of {} elements differ, by {:.2g} at most: {}", results.different, results.elements,
+                     results.largest, results.is_close ? "as by rounding" : "other results");
+}
+
+/// Formats what edited code takes, and whether its results are right.
+std::string edited_text(const BenchRow& row) {
+  const EditedKernel& edited = *row.edited;
+  if (!edited.problem.empty()) return fmt::format("{:>57}edited: {}\n", "", edited.problem);
+  const double ratio = row.times.median / edited.times.median;
+  return fmt::format("{:>9} {:>19} {:>26}edited, {:.2f} times as fast; {}\n", duration_text(edited.times.median),
+                     fmt::format("{} - {}", duration_text(edited.times.low), duration_text(edited.times.high)), "",
+                     ratio, results_text(edited.results));
+}
+
+/// Formats whole specialisations, those that take longest first.
+std::string plans_text(const std::vector<PlanRow>& plans) {
+  if (plans.empty()) return "";
+  std::string text = "\nwhole specialisations, each run from its call until the device is done\n\n";
+  text += fmt::format("{:>9} {:>19} {:>6} {:>8}  {}\n", "median", "10 % - 90 %", "runs", "launches", "specialisation");
+  std::vector<const PlanRow*> rows;
+  for (const PlanRow& row : plans) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const PlanRow* a, const PlanRow* b) { return a->times.median > b->times.median; });
+  for (const PlanRow* row : rows) {
+    const std::string what = fmt::format("{}  {}", row->plan, row->types);
+    if (!row->problem.empty()) {
+      text += fmt::format("{:>9} {:>19} {:>6} {:>8}  {}: {}\n", "-", "", "", row->launches, what, row->problem);
+      continue;
+    }
+    text += fmt::format("{:>9} {:>19} {:>6} {:>8}  {}\n", duration_text(row->times.median),
+                        fmt::format("{} - {}", duration_text(row->times.low), duration_text(row->times.high)),
+                        row->times.runs, row->launches, what);
+  }
+  return text;
+}
+
+Json seconds_json(double median, double low, double high) { return {{"median", median}, {"p10", low}, {"p90", high}}; }
+
+Json json_of(const EditedKernel& edited) {
+  if (!edited.problem.empty()) return {{"problem", edited.problem}};
+  return {{"runs", edited.times.runs},
+          {"seconds", seconds_json(edited.times.median, edited.times.low, edited.times.high)},
+          {"elements", edited.results.elements},
+          {"different", edited.results.different},
+          {"largest_difference", edited.results.largest},
+          {"is_close", edited.results.is_close},
+          {"problem", nullptr}};
+}
+
+Json json_of(const PlanRow& row) {
+  const bool has_run = row.times.runs > 0;
+  return {{"specialisation", row.plan},
+          {"types", row.types},
+          {"launches", row.launches},
+          {"runs", row.times.runs},
+          {"seconds", has_run ? seconds_json(row.times.median, row.times.low, row.times.high) : Json(nullptr)},
+          {"problem", row.problem.empty() ? Json(nullptr) : Json(row.problem)}};
+}
+
 }  // namespace
 
 std::string bench_text(const BenchView& view) {
@@ -83,12 +144,13 @@ std::string bench_text(const BenchView& view) {
   };
   for (const BenchRow* row : rows) {
     text += row_text(*row, view.roofline);
+    if (row->edited) text += edited_text(*row);
     if (view.sweeps && row->is_first && row->times.runs > 0) text += sweep_text(*row);
   }
   if (is(RoofShare::Kind::cache)) text += "\nroof \"cache\": faster than the memory, since the data stays in a cache\n";
   if (is(RoofShare::Kind::above))
     text += "\nroof \"above\": faster than the measured peak of the device: fewer bytes moved than the shapes say\n";
-  return text;
+  return text + plans_text(view.plans);
 }
 
 std::string bench_json(const BenchView& view) {
@@ -106,9 +168,7 @@ std::string bench_json(const BenchView& view) {
              {"flops", row.facts.flops},
              {"cold", row.is_cold},
              {"runs", row.times.runs}};
-    out["seconds"] = row.times.runs
-                         ? Json{{"median", row.times.median}, {"p10", row.times.low}, {"p90", row.times.high}}
-                         : Json(nullptr);
+    out["seconds"] = row.times.runs ? seconds_json(row.times.median, row.times.low, row.times.high) : Json(nullptr);
     out["roof"] = share.kind == RoofShare::Kind::unknown ? Json(nullptr) : Json(share.share);
     out["roof_note"] = share.kind == RoofShare::Kind::cache || share.kind == RoofShare::Kind::above
                            ? Json(to_string(share))
@@ -130,10 +190,15 @@ std::string bench_json(const BenchView& view) {
       out["best"] = row.swept.empty() ? Json(nullptr) : Json(exec::best_of(row.swept).choice);
       out["kept"] = row.is_kept;
     }
+    if (row.edited) out["edited"] = json_of(*row.edited);
     out["problem"] = row.problem.empty() ? Json(nullptr) : Json(row.problem);
     kernels.push_back(std::move(out));
   }
-  return Json{{"version", 1}, {"device", view.device}, {"kernels", std::move(kernels)}}.dump(1) + "\n";
+  Json plans = Json::array();
+  for (const PlanRow& row : view.plans) plans.push_back(json_of(row));
+  return Json{{"version", 1}, {"device", view.device}, {"kernels", std::move(kernels)}, {"plans", std::move(plans)}}
+             .dump(1) +
+         "\n";
 }
 
 }  // namespace tsl::report

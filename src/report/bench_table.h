@@ -2,14 +2,39 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "exec/launch_sweep.h"
+#include "exec/plan_bench.h"
 #include "graph/kernel_facts.h"
 #include "report/roofline.h"
 
 namespace tsl::report {
+
+/// How results differ from those that are expected.
+struct ResultComparison {
+  uint64_t elements = 0, different = 0;  // of these, in any bit
+  double largest = 0;                    // difference, relative to numbers above 1
+  bool is_close = true;                  // all are within what rounding in another order explains
+};
+
+/// A kernel with the code that a user has written in its place.
+struct EditedKernel {
+  exec::KernelTimes times = {};  // without runs if it cannot run
+  ResultComparison results = {};
+  std::string problem = {};  // why it cannot run
+};
+
+/// A whole specialisation.
+struct PlanRow {
+  std::string plan;  // "step:12#0"
+  std::string types;
+  size_t launches = 0;
+  exec::RunTimes times = {};
+  std::string problem = {};  // why it could not run
+};
 
 /// A kernel as it ran alone.
 struct BenchRow {
@@ -22,6 +47,7 @@ struct BenchRow {
   std::string problem;                        // why it could not run
   std::vector<exec::SweptChoice> swept = {};  // of its launch, in the first of its rows; the first is the usual choice
   bool is_kept = false;                       // the best of them is kept for later runs
+  std::optional<EditedKernel> edited = {};    // if its file was edited
 };
 
 struct BenchView {
@@ -29,7 +55,8 @@ struct BenchView {
   std::string title;
   std::string device;
   Roofline roofline;
-  bool sweeps = false;  // choices were tried
+  bool sweeps = false;              // choices were tried
+  std::vector<PlanRow> plans = {};  // whole specialisations
 };
 
 /// Formats the rows as a table, those that take longest first.

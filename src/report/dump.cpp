@@ -19,19 +19,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr const char* kNvccOptions = "-std=c++17 -fmad=false --expt-relaxed-constexpr -cubin";
+
 [[noreturn]] void fail_io(const char* what, const fs::path& path, const std::error_code& error) {
   fail(ErrorKind::io, "cannot {} {}: {}", what, path.string(), error.message());
-}
-
-/// Makes a file name of a specialisation's: "step.12.0" for "step:12#0". Characters with a meaning in shells or file
-/// systems are replaced.
-std::string folder_name(const std::string& name) {
-  std::string out;
-  for (char c : name) {
-    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) || c == '_' || static_cast<signed char>(c) < 0;
-    out += is_plain ? c : c == ':' || c == '#' ? '.' : '_';
-  }
-  return out.empty() || out[0] == '.' ? "_" + out : out;
 }
 
 /// Formats the uses of a kernel, as comments.
@@ -59,18 +50,31 @@ std::string guards_text(const RegionRecord& region, const SpecialisationRecord& 
   return text;
 }
 
+/// Formats the code of a kernel as a program that compiles alone.
+std::string program_of(const KernelRecord& kernel) {
+  const std::string program = fmt::format("{}\n// {}\n\n{}", kernel.prelude, kernel.symbol, kernel.code);
+  return fmt::format(
+             "//\n// This file compiles alone, by NVRTC or `nvcc {}`.\n"
+             "// `tsl bench` runs it beside the original once it is edited.\n",
+             kNvccOptions) +
+         original_line(program) + program;
+}
+
 void write_kernels(const SpecialisationRecord& s, const fs::path& folder) {
-  std::map<std::string, std::string> files;
+  struct File {
+    std::string comment, text;
+  };
+  std::map<std::string, File> files;  // of several launches of a kernel: the code once
   for (const KernelRecord& kernel : s.kernels) {
-    std::string& text = files[kernel.symbol + (kernel.code.empty() ? ".txt" : ".cu")];
-    if (!text.empty()) text += '\n';
-    text += kernel_comment(s, kernel) + (kernel.code.empty() ? kernel.ir : kernel.code);
+    File& file = files[kernel.symbol + (kernel.code.empty() ? ".txt" : ".cu")];
+    if (kernel.code.empty()) file.text += (file.text.empty() ? "" : "\n") + kernel_comment(s, kernel) + kernel.ir;
+    else file = {file.comment + kernel_comment(s, kernel), program_of(kernel)};
   }
   if (files.empty()) return;
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) fail_io("make", folder, error);
-  for (const auto& [name, text] : files) write_file((folder / name).string(), text);
+  for (const auto& [name, file] : files) write_file((folder / name).string(), file.comment + file.text);
 }
 
 void write_specialisation(const RegionRecord& region, const SpecialisationRecord& s, const fs::path& folder) {
@@ -101,7 +105,31 @@ std::string foreign_file(const fs::path& folder) {
   return "";
 }
 
+/// Hashes a text: FNV-1a.
+uint64_t hash_of(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
 }  // namespace
+
+std::string folder_name(const std::string& name) {
+  std::string out;
+  for (char c : name) {
+    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) || c == '_' || static_cast<signed char>(c) < 0;
+    out += is_plain ? c : c == ':' || c == '#' ? '.' : '_';
+  }
+  return out.empty() || out[0] == '.' ? "_" + out : out;
+}
+
+std::string original_line(std::string_view text) { return fmt::format("{}{:016x}\n", kOriginal, hash_of(text)); }
+
+bool is_edited(std::string_view file) {
+  const size_t at = file.find(kOriginal), end = file.find('\n', at);
+  if (at == std::string_view::npos || end == std::string_view::npos) return true;
+  return file.substr(at, end + 1 - at) != original_line(file.substr(end + 1));
+}
 
 void write_file(const std::string& path, const std::string& text) {
   errno = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace tsl::report {
 
@@ -10,7 +11,17 @@ inline constexpr const char* kReportFile = "explain.txt";
 inline constexpr const char* kGuardsFile = "guards.txt";  // each folder of a specialisation has it
 inline constexpr const char* kPlanFile = "plan.json";
 inline constexpr const char* kMagic = "tsl dump, format";
-inline constexpr int kFormat = 2;  // grows when names or contents of files change
+inline constexpr const char* kOriginal = "// original ";  // begins a line of a .cu file: a hash of what follows it
+inline constexpr int kFormat = 3;                         // grows when names or contents of files change
+
+/// Makes a file name of a specialisation's: "step.12.0" for "step:12#0". Characters with a meaning in shells or file
+/// systems are replaced.
+std::string folder_name(const std::string& name);
+
+/// Returns the line that tells whether the text that follows it is as the dump wrote it.
+std::string original_line(std::string_view text);
+/// Whether a .cu file is not as the dump wrote it.
+bool is_edited(std::string_view file);
 
 /// Whether a folder is a dump, of any format.
 bool is_dump(const std::string& folder);

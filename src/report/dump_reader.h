@@ -15,7 +15,8 @@ struct DumpedPlan {
   std::string folder;  // its name in the dump: "step.12.0"
   StoredPlan stored;
   std::vector<uint32_t> launches;
-  std::string kernel;  // the kernel that was asked for; "": all
+  std::string kernel;                              // the kernel that was asked for; "": all
+  std::map<std::string, std::string> edited = {};  // files of kernels that are not as the dump wrote them, by name
 };
 
 struct OpenedDump {
@@ -23,8 +24,13 @@ struct OpenedDump {
   std::vector<DumpedPlan> plans;
 };
 
+/// Whether a kernel was asked for: by its name, or by the readable part of it.
+bool is_named(const std::string& kernel, const std::string& wanted);
+
 /// Opens a dump or a part of it: DIR, DIR/SPECIALISATION, DIR/KERNEL, DIR/SPECIALISATION/KERNEL, or the path of a
-/// kernel's file. Throws Failure (io) for what is no dump, is damaged, has another format, or lacks the part.
+/// kernel's file. A specialisation is "step:12#0", "step.12.0", or each of "step". With "@64x32" behind it, only
+/// specialisations with an input of this shape count. Throws Failure (io) for what is no dump, is damaged, has another
+/// format, or lacks the part.
 OpenedDump open_dump(const std::string& path);
 
 }  // namespace tsl::report

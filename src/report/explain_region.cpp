@@ -69,11 +69,15 @@ void write_memory(ExplainWriter& to, const MemoryRecord& memory) {
 }
 
 void write_device_graph(ExplainWriter& to, const DeviceGraphRecord& graph) {
-  if (graph.calls == 0) return;
-  std::string text =
-      fmt::format("graph of the device: {}, made {}", plural(graph.calls, "call"), plural(graph.made, "time"));
-  if (graph.updated > 0) text += fmt::format(", arguments updated {}", plural(graph.updated, "time"));
-  to.line(2, text);
+  if (graph.calls > 0) {
+    std::string text = fmt::format("CUDA graph: {}, made {}", plural(graph.calls, "call"), plural(graph.made, "time"));
+    if (graph.updated > 0) text += fmt::format(", arguments updated {}", plural(graph.updated, "time"));
+    if (graph.alone > 0) text += fmt::format("; {} beside it", plural(graph.alone, "op"));
+    to.line(2, text);
+  }
+  if (!graph.why_not.empty())
+    to.line(2, fmt::format("{}: {}", graph.calls > 0 ? "not launched by it in the last run" : "no CUDA graph",
+                           graph.why_not));
 }
 
 /// Formats a prediction: ", predicted 11.0 us"; "" if there is none.

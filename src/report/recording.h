@@ -115,6 +115,7 @@ struct KernelRecord {
   bool has_inputs = true;  // false: computes constants, in every run
   std::string ir;          // the kernel IR
   std::string code;        // generated code; "" if there is none
+  std::string prelude;     // what the code needs in front of it to compile alone
   KernelTimes times;
   Prediction prediction;
 };
@@ -149,7 +150,9 @@ struct MemoryRecord {
 /// The graph of the device that launches a plan's kernels.
 struct DeviceGraphRecord {
   size_t calls = 0;  // kernels, copies and calls of libraries in it; 0: there is none
+  size_t alone = 0;  // ops beside it
   uint32_t made = 0, updated = 0;
+  std::string why_not;  // the last run had none; "": it had one, or the device has no graphs
 };
 
 /// One text of the compiler's work, by its stage: "02-graph".

@@ -233,12 +233,12 @@ bool has_inputs(const graph::Plan& plan, const std::vector<uint32_t>& launch) {
 }
 
 /// Returns the code of a kernel; that of its whole launch if the device does not name the launch's kernels apart.
-std::string code_of(const exec::LoadedKernel& kernel, const std::vector<exec::KernelSource>& sources) {
-  std::string of_launch;
+exec::KernelSource code_of(const exec::LoadedKernel& kernel, const std::vector<exec::KernelSource>& sources) {
+  exec::KernelSource of_launch;
   for (const exec::KernelSource& source : sources) {
     if (source.launch != kernel.launch) continue;
-    if (source.name == kernel.name) return source.text;
-    of_launch += of_launch.empty() ? source.text : "\n" + source.text;
+    if (source.name == kernel.name) return source;
+    of_launch.text += of_launch.text.empty() ? source.text : "\n" + source.text;
   }
   return of_launch;
 }
@@ -249,6 +249,7 @@ void RunRecorder::on_executable(const exec::Executable& executable) {
   const graph::Plan& plan = executable.plan();
   SpecialisationRecord* to = current(plan.options);
   if (!to) return;
+  if (executable.has_graphs()) to->device_graph.why_not = "it has not run";
   const std::vector<exec::KernelSource> sources = executable.sources();
   for (const exec::LoadedKernel& loaded : executable.kernels()) {
     const std::vector<uint32_t>& launch = plan.launches[loaded.launch];
@@ -272,17 +273,41 @@ void RunRecorder::on_executable(const exec::Executable& executable) {
     record.choice = loaded.choice;
     record.has_inputs = has_inputs(plan, launch);
     if (!launch.empty() && plan.graph.size() <= kMaxNodes) record.ir = dump(plan.kernels[launch[0]]);
-    record.code = code_of(loaded, sources);
+    exec::KernelSource source = code_of(loaded, sources);
+    record.code = std::move(source.text);
+    record.prelude = std::move(source.prelude);
   }
   if (plan.graph.size() <= kMaxNodes) to->plan_json = plan_json(executable);
 }
 
-void RunRecorder::on_device_graph(const graph::PlanOptions& options, size_t calls, bool is_new) {
+namespace {
+
+/// Says why a plan's calls are not launched as graphs; "" if they are.
+const char* why_no_graph(exec::GraphState state) {
+  switch (state) {
+    case exec::GraphState::launched: return "";
+    case exec::GraphState::no_calls: return "its ops run one by one";
+    case exec::GraphState::off: return "--cuda-graphs is off";
+    case exec::GraphState::off_for_plan: return "its function says graphs: \"off\"";
+    case exec::GraphState::first_run: return "it has run once, and the second run makes it";
+    case exec::GraphState::unrecorded: return "a call of a library could not be recorded";
+    case exec::GraphState::timed: return "the profile times its calls one by one, since there is no CUPTI";
+  }
+  return "";
+}
+
+}  // namespace
+
+void RunRecorder::on_device_graph(const graph::PlanOptions& options, const exec::GraphNote& note) {
   for (RegionRecord& region : recording_.regions) {
     for (SpecialisationRecord& each : region.specialisations) {
       if (each.name != options.name) continue;
-      each.device_graph.calls = calls;
-      ++(is_new ? each.device_graph.made : each.device_graph.updated);
+      DeviceGraphRecord& graph = each.device_graph;
+      graph.made += note.made;
+      graph.updated += note.updated;
+      graph.calls = graph.made > 0 ? note.calls : 0;
+      graph.alone = note.alone;
+      graph.why_not = why_no_graph(note.state);
     }
   }
 }

@@ -41,7 +41,7 @@ class RunRecorder final : public exec::PlanObserver, public jit::TraceObserver {
   void on_fusion(const graph::PlanOptions& options, const graph::Graph& graph, const graph::Fusion& fusion) override;
   void on_plan(const graph::Plan& plan) override;
   void on_executable(const exec::Executable& executable) override;
-  void on_device_graph(const graph::PlanOptions& options, size_t calls, bool is_new) override;
+  void on_device_graph(const graph::PlanOptions& options, const exec::GraphNote& note) override;
 
  private:
   RegionRecord& region_of(const jit::RegionNote& note);

@@ -76,6 +76,8 @@ class Runtime {
   /// thread to another GPU.
   virtual void resume() = 0;
 
+  /// Waits until all devices have computed what they were given.
+  virtual void synchronize() = 0;
   /// Calls a function of no arguments, and logs what took how long.
   virtual Value profile(const Value& function) = 0;
   /// Calls a function of no arguments as a named range of the profile.

@@ -137,8 +137,9 @@ TEST_CASE("a configuration is checked", "[api]") {
 
 TEST_CASE("without capabilities, scripts reach no files, no clock and no GPU", "[api]") {
   Fixture t;
-  for (const char* source : {"load(\"a.npy\")", "save(\"a.npy\", ones([2]))", "read_text(\"/etc/passwd\")",
-                             "write_text(\"a\", \"b\")", "import \"./a.tsl\" as a", "import missing", "clock()"}) {
+  for (const char* source :
+       {"load(\"a.npy\")", "save(\"a.npy\", ones([2]))", "read_text(\"/etc/passwd\")", "write_text(\"a\", \"b\")",
+        "import \"./a.tsl\" as a", "import missing", "clock()", "bench(fn() = 1)"}) {
     INFO(source);
     CHECK(t.run(source) == TSL_IO);
     CHECK(t.message().find("the host program does not allow") == 0);

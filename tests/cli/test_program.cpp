@@ -671,6 +671,10 @@ TEST_CASE("tsl bench runs kernels of a dump, and says what it lacks") {
   const Outcome json = run({"bench", "--json", "--seconds", "0", dump + "/" + kernel});
   CHECK_THAT(json.out, Catch::Contains("\"symbol\": \"" + kernel + "\""));
   CHECK_THAT(run({"bench", "--sweep", "--seconds", "0", dump}).out, Catch::Contains("nothing to sweep"));
+  CHECK_THAT(table.out, Catch::Contains("whole specialisations") && Catch::Contains("f:2#0  f32[100] -> f32[100]"));
+  CHECK_THAT(run({"bench", "--json", "--seconds", "0", dump + "/f@100"}).out, Catch::Contains("\"launches\": 1"));
+  CHECK_THAT(run({"bench", dump + "/f@10"}).err,
+             Catch::Contains("an input of shape 10") && Catch::Contains("there are 100"));
   const Outcome unknown = run({"bench", dump + "/k_exp_mal__" + kernel.substr(11)});
   CHECK(unknown.code == 1);
   CHECK(unknown.out.empty());
@@ -678,7 +682,7 @@ TEST_CASE("tsl bench runs kernels of a dump, and says what it lacks") {
   CHECK(run({"bench"}).code == 2);
   CHECK(run({"bench", "--seconds", "soon", dump}).code == 2);
   CHECK(run({"bench", "--caches", "hot", dump}).code == 2);
-  std::ofstream(dump + "/version.txt") << "tsl dump, format 2\ndevice cuda:77\n";
+  std::ofstream(dump + "/version.txt") << "tsl dump, format 3\ndevice cuda:77\n";
   const Outcome elsewhere = run({"bench", dump});
   CHECK(elsewhere.code == 1);
   CHECK_THAT(elsewhere.err, Catch::Contains("the dump is of cuda:77; with --device cpu its kernels run on the CPU"));

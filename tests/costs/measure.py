@@ -163,13 +163,14 @@ def digest_of(folder, symbol):
 
 
 def text_of_kernel(folder, symbol):
-    """Reads a kernel's text, without comments, which name lines of the script. In kernel IR, buffers and symbols are
-    numbered anew by their first use, since their numbers depend on other kernels."""
+    """Reads a kernel's text, without its prelude, and without comments, which name lines of the script. In kernel IR, buffers
+    and symbols are numbered anew by their first use, since their numbers depend on other kernels."""
     for suffix in ("cu", "txt"):
         file = folder / f"{symbol}.{suffix}"
         if not file.exists():
             continue
-        text = "\n".join(line for line in file.read_text().splitlines() if line and not line.startswith("//"))
+        text = file.read_text().split(f"\n// {symbol}\n", 1)[-1]
+        text = "\n".join(line for line in text.splitlines() if line and not line.startswith("//"))
         if suffix == "cu":
             return text
         numbers = {"b": {}, "s": {}}

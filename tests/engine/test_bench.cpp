@@ -2,14 +2,17 @@
 #include "engine/bench.h"
 
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <set>
 
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include "engine/result_comparison.h"
 #include "exec/bench_inputs.h"
 #include "report/dump.h"
+#include "report/dump_format.h"
 #include "support/session.h"
 #include "tensor/elements.h"
 
@@ -163,6 +166,106 @@ TEST_CASE("a part of a dump is found by its name, and the nearest name is propos
   CHECK(contains(problem_of(dump.path()), "dump again with this tsl"));
 }
 
+TEST_CASE("names without a number, functions and names of specialisations find parts of a dump", "[bench]") {
+  const Dump dump(kProgram);
+  const OpenedDump all = open_dump(dump.path());
+  const std::string kernel = all.plans[0].stored.kernels.back().name, readable = kernel.substr(0, kernel.rfind("__"));
+  for (const char* name : {"step", "step:2", "step:2#0", "step.2", "step.2.0"}) {
+    CHECK(open_dump(dump.path(name)).plans[0].launches == all.plans[0].launches);
+    CHECK(open_dump(dump.path(name) + "/" + readable).plans[0].launches.size() == 1);
+  }
+  CHECK(open_dump(dump.path(readable)).plans[0].launches == open_dump(dump.path(kernel)).plans[0].launches);
+  CHECK(problem_of(dump.path("stepp")) == "the dump has no kernel 'stepp'; did you mean 'step'?");
+  std::string misspelt = readable;
+  misspelt[2] = misspelt[2] == 'x' ? 'y' : 'x';
+  CHECK(contains(problem_of(dump.path(misspelt)), "did you mean '" + readable + "'?"));
+}
+
+TEST_CASE("a specialisation is chosen by the shape of an input", "[bench]") {
+  const Dump dump(
+      "@compile\nfn f(x, y) = [exp(x), sum(y)]\nf(ones([64, 32]), ones([7]))\nf(ones([16, 8]), ones([7]))\n");
+  const auto chosen = [&](const std::string& part) {
+    std::string names;
+    for (const DumpedPlan& plan : open_dump(dump.path(part)).plans) names += plan.folder + " ";
+    return names;
+  };
+  CHECK(chosen("f") == "f.2.0 f.2.1 ");
+  CHECK(chosen("f@64x32") == "f.2.0 ");
+  CHECK(chosen("f:2@[16, 8]") == "f.2.1 ");
+  CHECK(chosen("f@7") == "f.2.0 f.2.1 ");
+  CHECK(chosen("@16,8") == "f.2.1 ");
+  CHECK(chosen("k_exp@16x8") == "f.2.1 ");
+  CHECK(problem_of(dump.path("f@64x33")) ==
+        "the dump has no such part with an input of shape 64x33; there are 64x32, 7, 16x8");
+  CHECK(problem_of(dump.path("f@large")) == "'large' is no shape, such as 64x32");
+}
+
+TEST_CASE("whole specialisations are measured, where no kernel is asked for", "[bench]") {
+  const Dump dump(kProgram);
+  Session s;
+  const std::vector<PlanRow> rows = bench_plans(s.engine, open_dump(dump.path()), {.setup = {.seconds = 0}});
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].problem == "");
+  CHECK(rows[0].plan == "step:2#0");
+  CHECK(rows[0].types == "f32[64, 32], f32[32, 48] -> f32[48]");
+  CHECK(rows[0].launches == open_dump(dump.path()).plans[0].launches.size());
+  CHECK(rows[0].times.runs >= kBenchRuns);
+  CHECK(rows[0].times.low > 0);
+  CHECK(rows[0].times.low <= rows[0].times.median);
+  CHECK(rows[0].times.median <= rows[0].times.high);
+  const std::string kernel = open_dump(dump.path()).plans[0].stored.kernels[0].name;
+  CHECK(bench_plans(s.engine, open_dump(dump.path(kernel)), {}).empty());
+}
+
+TEST_CASE("a kernel's file that is not as the dump wrote it counts as edited", "[bench]") {
+  const Dump dump(kProgram);
+  const std::string kernel = open_dump(dump.path()).plans[0].stored.kernels[0].name;
+  const std::string file = dump.path("step.2.0/kernels/" + kernel + ".cu");
+  const std::string program = "code\n", original = "// a comment\n" + original_line(program) + program;
+  const auto is_found = [&](const std::string& text) {
+    write_file(file, text);
+    return open_dump(dump.path()).plans[0].edited.count(kernel) == 1;
+  };
+  CHECK_FALSE(is_found(original));
+  CHECK_FALSE(is_found("// another comment\n" + original));
+  CHECK(is_found(original + "// more\n"));
+  CHECK(is_found(program));  // without the line that says what it was
+  // The CPU generates no code, which the kernel's row says.
+  const std::vector<BenchRow> rows = measure(dump);
+  REQUIRE(rows[0].edited);
+  CHECK(rows[0].edited->problem == "cpu runs no edited code: it generates none");
+  CHECK_FALSE(rows[1].edited);
+  CHECK(contains(bench_text({rows, "d", "cpu", {}}), "edited: cpu runs no edited code"));
+}
+
+TEST_CASE("results of edited code are compared by bits, and within the rounding of their dtype", "[bench]") {
+  const auto compared = [](const std::string& dtype, double expected, double found) {
+    const Dump dump("@compile\nfn f(x) = x + x\nf(ones([3]).to(" + dtype + "))\n");
+    const OpenedDump opened = open_dump(dump.path());
+    const graph::Plan& plan = opened.plans[0].stored.plan;
+    const DType type = plan.outputs[0].dtype;
+    std::vector<std::byte> a(3 * size_of(type)), b;
+    for (size_t i = 0; i < 3; ++i) store_element(type, &a[i * size_of(type)], Scalar::of(1.0));
+    store_element(type, &a[0], Scalar::of(expected));
+    b = a;
+    store_element(type, &b[0], Scalar::of(found));
+    return compare_results(plan, a, b);
+  };
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(compared("f32", 2, 2).different == 0);
+  CHECK(compared("f32", nan, nan).is_close);
+  CHECK(compared("f32", 2, 2.000001).different == 1);
+  CHECK(compared("f32", 2, 2.000001).elements == 3);
+  CHECK(compared("f32", 2, 2.000001).is_close);
+  CHECK_FALSE(compared("f32", 2, 2.001).is_close);
+  CHECK(compared("f32", 2, 2.5).largest == 0.25);
+  CHECK_FALSE(compared("f32", 2, nan).is_close);
+  CHECK_FALSE(compared("f32", infinity, 2).is_close);
+  CHECK(compared("bf16", 2, 2.015625).is_close);
+  CHECK_FALSE(compared("f64", 2, 2.000001).is_close);
+  CHECK_FALSE(compared("i32", 2, 3).is_close);
+}
+
 TEST_CASE("measurements are formatted for people and for tools", "[bench]") {
   BenchRow row;
   row.plan = "step:2#0";
@@ -176,17 +279,27 @@ TEST_CASE("measurements are formatted for people and for tools", "[bench]") {
   failed.times.runs = 0;
   failed.times.median = 0;
   failed.problem = "out of memory";
-  const std::vector<BenchRow> rows = {row, failed};
-  const BenchView view{rows, "d", "cuda:0 (GPU)", {.bytes_per_second = 4e9, .flops_per_second = 0}};
+  BenchRow edited = row;
+  edited.edited = EditedKernel{.times = row.times, .results = {.elements = 100, .different = 2, .largest = 0.5}};
+  edited.edited->times.median = 5e-4;
+  edited.edited->results.is_close = false;
+  const std::vector<BenchRow> rows = {row, failed, edited};
+  const PlanRow whole{.plan = "step:2#0", .types = "f32[2]", .launches = 3, .times = {20, 2e-3, 1e-3, 3e-3}};
+  const BenchView view{rows, "d", "cuda:0 (GPU)", {.bytes_per_second = 4e9, .flops_per_second = 0}, false, {whole}};
   const std::string text = bench_text(view);
   CHECK(contains(text, "1.00 ms"));
   CHECK(contains(text, "50 %  k_exp__1234"));
   CHECK(contains(text, "8 x 128 threads, 20 registers, occupancy 50 %"));
   CHECK(contains(text, "out of memory"));
+  CHECK(contains(text, "edited, 2.00 times as fast; 2 of 100 elements differ, by 0.5 at most: other results"));
+  CHECK(contains(text, "2.00 ms   1.00 ms - 3.00 ms     20        3  step:2#0  f32[2]"));
   const Json json = Json::parse(bench_json(view));
   CHECK(json["version"] == 1);
   CHECK(json["kernels"][0]["seconds"]["median"] == 1e-3);
   CHECK(json["kernels"][0]["roof"] == 0.5);
   CHECK(json["kernels"][1]["seconds"].is_null());
   CHECK(json["kernels"][1]["problem"] == "out of memory");
+  CHECK(json["kernels"][2]["edited"]["different"] == 2);
+  CHECK(json["kernels"][2]["edited"]["seconds"]["median"] == 5e-4);
+  CHECK(json["plans"][0]["seconds"]["p90"] == 3e-3);
 }

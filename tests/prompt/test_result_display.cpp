@@ -1,5 +1,4 @@
 // Tests how the values of entries are shown.
-#include "prompt/inspection.h"
 #include "prompt/result_display.h"
 #include "support/session.h"
 
@@ -52,11 +51,4 @@ TEST_CASE("types name shapes, lengths and keys") {
   CHECK(type(s, "[1, 2, 3]") == "list of 3");
   CHECK(type(s, "{w: ones([4]), n: (1, \"a\")}") == "{w: f32[4], n: (int, str)}");
   CHECK(type(s, "1.5") == "float");
-}
-
-TEST_CASE("times have three digits and a unit") {
-  CHECK(tsl::prompt::time_text(12.34) == "12.3 s");
-  CHECK(tsl::prompt::time_text(0.012345) == "12.3 ms");
-  CHECK(tsl::prompt::time_text(4.5e-5) == "45.0 µs");
-  CHECK(tsl::prompt::time_text(8e-8) == "80 ns");
 }

@@ -343,6 +343,7 @@ class Commands(PromptTest):
         self.assertEqual(t.answer(":type w"), ["{a: f32[2, 3], n: int}"])
         self.assertEqual(t.answer(":type w.a"), ["f32[2, 3] on cpu"])
         self.assertRegex(t.answer(":time w.n + 1")[-1], r"^\d.* (s|ms|µs|ns)")
+        self.assertRegex(" ".join(t.answer(":bench w.n + 1")[-2:]), r"median \d.* (s|ms|µs|ns), 10 % - 90 % .* runs, first ")
         self.assertRegex("\n".join(t.answer(":mem")), r"^cpu: .* in use(.|\n)*\n  w +24 B  \{a: f32")
         self.assertEqual(t.answer(":device"), ["tensors are made on cpu"])
         self.assertIn("error[device]", "\n".join(t.answer(":device nonsense")))

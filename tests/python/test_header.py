@@ -10,8 +10,8 @@ from tsl import _library as lib
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "include", "tsl", "tsl.h")) as file:
     HEADER = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
 
-STRUCTS = {"tsl_engine": lib.EngineHandle, "tsl_value": lib.ValueHandle, "tsl_string": lib.String, "tsl_config": lib.Config,
-           "tsl_error": lib.ErrorInfo, "tsl_frame": lib.FrameInfo, "tsl_tensor_type": lib.TensorType,
+STRUCTS = {"tsl_engine": lib.EngineHandle, "tsl_value": lib.ValueHandle, "tsl_string": lib.String, "tsl_option": lib.Option,
+           "tsl_config": lib.Config, "tsl_error": lib.ErrorInfo, "tsl_frame": lib.FrameInfo, "tsl_tensor_type": lib.TensorType,
            "tsl_function": lib.FunctionInfo}
 CALLBACKS = {"tsl_write": lib.Write, "tsl_load_module": lib.LoadModule, "tsl_allocate": lib.Allocate,
              "tsl_deallocate": lib.Deallocate, "tsl_run_tasks": lib.RunTasks, "tsl_native": lib.Native,

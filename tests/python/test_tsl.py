@@ -2,7 +2,9 @@
 import array
 import gc
 import os
+import pathlib
 import signal
+import tempfile
 import threading
 import time
 import unittest
@@ -116,6 +118,41 @@ class Reports(unittest.TestCase):
         with self.assertRaises(tsl.Error) as caught:
             engine.memory("nowhere")
         self.assertEqual(caught.exception.kind, "device")
+
+    def test_options_of_the_program_are_given_by_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            dump, trace, shown = os.path.join(folder, "dump"), pathlib.Path(folder, "trace.json"), []
+            options = {"compile": True, "numerics": "fast", "tf32": True, "portable": True, "cuda-graphs": False, "threads": 1,
+                       "dump": dump, "profile": trace}
+            with tsl.Engine(options=options, diagnostics=shown.append) as engine:
+                engine.run("fn f(x) = x * 2.0 + 1.0\nf(ones([4]))")
+                self.assertIn("k_mul_add", engine.profile_text())
+                engine.write_reports()
+                self.assertIn("f.1.0", os.listdir(dump))
+            with open(os.path.join(dump, "version.txt"), encoding="utf-8") as file:
+                key = file.read()
+            for line in ("compile all", "numerics fast", "tf32 on", "portable on", "cuda-graphs off"):
+                self.assertIn(line + "\n", key)
+            self.assertIn("k_mul_add", trace.read_text(encoding="utf-8"))
+            self.assertEqual("".join(shown).count("profile of <host>"), 2)  # once at the end
+        for options, kind, message in (({"tf23": True}, "misuse", "did you mean 'tf32'?"),
+                                       ({"numerics": "slow"}, "misuse", "'slow' is not exact or fast"),
+                                       ({"dump": "/proc/no/folder"}, "io", "cannot make the folder")):
+            with self.assertRaises(tsl.Error) as caught:
+                tsl.Engine(options=options)
+            self.assertEqual(caught.exception.kind, kind)
+            self.assertIn(message, caught.exception.message)
+        for options in ({"tf32": None}, {1: "on"}):
+            with self.assertRaises(TypeError):
+                tsl.Engine(options=options)
+
+    def test_reports_that_cannot_be_written_are_errors(self):
+        with tempfile.TemporaryDirectory() as folder:
+            engine = tsl.Engine(options={"profile-json": os.path.join(folder, "profile.json")})
+        for write in (engine.write_reports, engine.close):
+            with self.assertRaises(tsl.Error) as caught:
+                write()
+            self.assertEqual(caught.exception.kind, "io")
 
     def test_a_block_is_profiled_also_if_it_fails(self):
         engine = tsl.Engine()

@@ -70,7 +70,7 @@ constexpr const char* kProgram =
 TEST_CASE("a dump has a file for each stage of a specialisation", "[report]") {
   const Folder folder("stages");
   dump(kProgram, folder.path());
-  CHECK(contains(folder.read("version.txt"), "tsl dump, format 2\ntsl test\n"));
+  CHECK(contains(folder.read("version.txt"), "tsl dump, format 3\ntsl test\n"));
   CHECK(contains(folder.read("step.2.0/01-ast.txt"), "fn step(x, w) {\n  let h = x @ w\n"));
   CHECK(contains(folder.read("step.2.0/02-graph.txt"), "matmul(%0, %1) : f32[4, 4]  # test.tsl:3"));
   CHECK(contains(folder.read("step.2.0/03-passes.txt"), "after dead code: no change"));
@@ -124,7 +124,7 @@ TEST_CASE("a comparison of dumps names what changed, by specialisation and stage
   std::string changed = kProgram;
   changed.replace(changed.find("relu"), 4, "tanh");
   dump(changed + "@compile\nfn g(x) = x + 1.0\nlet z = g(ones([3]))\n", c.path());
-  std::ofstream(c.path() + "/version.txt") << "tsl dump, format 2\ntsl other\n";
+  std::ofstream(c.path() + "/version.txt") << "tsl dump, format 3\ntsl other\n";
   const std::string text = diff_dumps(a.path(), c.path());
   INFO(text);
   CHECK(contains(text, "cache key\n  version.txt\n    - tsl test\n    + tsl other\n"));
@@ -132,7 +132,7 @@ TEST_CASE("a comparison of dumps names what changed, by specialisation and stage
   CHECK(contains(text, "  02-graph.txt\n"));
   CHECK(contains(text, "+ g.8.0: only in "));
   std::ofstream(b.path() + "/version.txt") << "tsl dump, format 999\ntsl test\n";
-  CHECK(contains(diff_dumps(a.path(), b.path()), "    - tsl dump, format 2\n    + tsl dump, format 999\n"));
+  CHECK(contains(diff_dumps(a.path(), b.path()), "    - tsl dump, format 3\n    + tsl dump, format 999\n"));
   CHECK_THROWS_AS(diff_dumps(a.path(), "/proc"), Failure);
 }
 

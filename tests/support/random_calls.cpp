@@ -12,8 +12,8 @@ namespace tsl {
 namespace {
 
 /// Builtins with side effects, or with results that differ each time.
-const char* const kLeftOut[] = {"load", "save", "read_text", "write_text", "clock",  "counters",
-                                "args", "help", "input",     "explain",    "profile"};
+const char* const kLeftOut[] = {"load", "save", "read_text", "write_text", "clock",   "counters",
+                                "args", "help", "input",     "explain",    "profile", "bench"};
 
 constexpr const char* kNames[] = {"a", "b", "c", "d"};
 

@@ -39,6 +39,10 @@ class CudaBackend : public exec::Backend {
   std::unique_ptr<exec::Executable> prepare_with(graph::Plan plan, const std::string& choice) override {
     return prepare_plan(gpu_, std::move(plan), parse_launch_parameters(choice).value_or(LaunchParameters()));
   }
+  std::unique_ptr<exec::Executable> prepare_edited(graph::Plan plan,
+                                                   std::span<const exec::KernelSource> programs) override {
+    return prepare_plan(gpu_, std::move(plan), {}, programs);
+  }
   bool keep_choice(const graph::Plan& launch, const std::string& choice) override {
     const std::optional<LaunchParameters> parameters = parse_launch_parameters(choice);
     return parameters && gpu_.choices.keep(generate_launch(launch, launch.launches[0], true), *parameters);

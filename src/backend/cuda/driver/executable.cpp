@@ -22,6 +22,7 @@
 namespace tsl::cuda {
 
 using exec::ActivityKind;
+using exec::GraphState;
 using exec::RunError;
 using graph::Kernel;
 using graph::Plan;
@@ -80,20 +81,23 @@ class GemmWork : public LibraryWork {
 
 class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
  public:
-  CudaExecutable(Gpu& gpu, Plan plan, const std::optional<LaunchParameters>& parameters)
+  CudaExecutable(Gpu& gpu, Plan plan, const std::optional<LaunchParameters>& parameters,
+                 std::span<const exec::KernelSource> edited)
       : gpu_(gpu), plan_(std::move(plan)), parameters_(parameters), memory_(plan_, gpu.allocator) {
     uses_.resize(plan_.launches.size());
     for (uint32_t buffer : constants_.buffers) memory_.keep(buffer);
-    if (!constants_.buffers.empty()) steps_.emplace_back().launcher = make_launcher(false);
+    if (!constants_.buffers.empty()) steps_.emplace_back().launcher = make_launcher(GraphState::off);
     {
       const exec::ActivityScope generating(gpu_.timeline(), ActivityKind::generate);
       for (uint32_t launch = 0; launch < plan_.launches.size(); ++launch) add_launch(launch);
       link_calls();
     }
     load_all();
+    for (const exec::KernelSource& each : edited) replace_kernel(each);
   }
 
   const Plan& plan() const override { return plan_; }
+  bool has_graphs() const override { return true; }
   void observe(exec::LaunchObserver* observer) override { observer_ = observer; }
   /// Generates the texts again: they are freed once their kernels are loaded.
   std::vector<exec::KernelSource> sources() const override {
@@ -102,7 +106,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       if (unit.gemm) continue;
       for (const CudaKernel& cuda_kernel :
            generate_launch(plan_, plan_.launches[unit.launch], true, unit.parameters).kernels)
-        out.push_back({cuda_kernel.name(), unit.launch, cuda_kernel.source()});
+        out.push_back(source_of(cuda_kernel, unit.launch, gpu_.options));
     }
     return out;
   }
@@ -179,8 +183,12 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     }
   }
 
-  std::unique_ptr<CudaGraphLauncher> make_launcher(bool as_graph) {
-    return std::make_unique<CudaGraphLauncher>(gpu_.device, as_graph);
+  std::unique_ptr<CudaGraphLauncher> make_launcher(GraphState wanted) {
+    return std::make_unique<CudaGraphLauncher>(gpu_.device, wanted);
+  }
+  GraphState wanted_graphs() const {
+    if (!gpu_.options.cuda_graphs) return GraphState::off;
+    return plan_.options.graphs ? GraphState::launched : GraphState::off_for_plan;
   }
   /// Whether the step computes constants: the first one, if there are any.
   bool has_constants(const Step& step) const { return !constants_.buffers.empty() && &step == steps_.data(); }
@@ -203,7 +211,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       may_fail_alone_ |= use_of(kernels).reports;
       return;
     }
-    if (!step.launcher) step.launcher = make_launcher(gpu_.options.cuda_graphs && plan_.options.graphs);
+    if (!step.launcher) step.launcher = make_launcher(wanted_graphs());
     std::vector<KernelCall>& calls = step.launcher->calls();
     step.units.push_back(units_.size());
     if (gemm) {
@@ -345,6 +353,14 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     }
   }
 
+  void replace_kernel(const exec::KernelSource& edited) {
+    bool is_found = false;
+    for (LaunchUnit& unit : units_) is_found |= unit.vectorized.replace(edited, gpu_);
+    if (!is_found)
+      fail(ErrorKind::value,
+           "the launch has other kernels than {} when it runs alone, so that edited code has no place", edited.name);
+  }
+
   /// Loads the kernels, and frees their texts, which are not needed any more.
   std::vector<CUfunction> functions_of(const std::vector<CudaKernel*>& kernels) {
     const exec::ActivityScope loading(gpu_.timeline(), ActivityKind::load);
@@ -367,6 +383,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   }
 
   void prepare_launchers(std::span<const Scalar> symbols) {
+    exec::GraphNote note;
     addresses_changed_ = std::exchange(bound_epoch_, kUnset) != memory_.address_epoch();
     for (Step& step : steps_) {
       if (!step.launcher || (has_constants(step) && has_made_constants_)) continue;
@@ -381,12 +398,28 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
           call = set_calls(call, units_[u], symbols);
         }
       }
-      if (const GraphChange change = step.launcher->prepare(); change != GraphChange::none && gpu_.owner) {
-        for (exec::PlanObserver* observer : gpu_.owner->observers())
-          observer->on_device_graph(plan_.options, step.launcher->calls().size(), change == GraphChange::made);
-      }
+      const GraphChange change = step.launcher->prepare();
+      note.made += change == GraphChange::made;
+      note.updated += change == GraphChange::updated;
     }
     bound_epoch_ = memory_.address_epoch();
+    if (gpu_.owner) tell_graphs(note);
+  }
+
+  /// Tells the observers of the graphs if this run launches them otherwise than the last one.
+  void tell_graphs(exec::GraphNote& note) {
+    note.state = GraphState::no_calls;
+    for (const Step& step : steps_) {
+      if (has_constants(step)) continue;
+      note.alone += step.launcher ? 0 : 1;
+      if (!step.launcher) continue;
+      note.calls += step.launcher->calls().size();
+      const GraphState state = step.launcher->state();
+      if (note.state == GraphState::no_calls || note.state == GraphState::launched) note.state = state;
+    }
+    if (note.made + note.updated == 0 && told_graphs_ == note.state) return;
+    told_graphs_ = note.state;
+    for (exec::PlanObserver* observer : gpu_.owner->observers()) observer->on_device_graph(plan_.options, note);
   }
 
   static RunError first_of(const RunError& a, const RunError& b) { return b.order < a.order ? b : a; }
@@ -518,6 +551,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   exec::PlanMemory memory_;
   const exec::ConstantLaunches constants_{exec::find_constant_launches(plan_, kMostConstantBytes)};
   bool has_made_constants_ = false;
+  std::optional<GraphState> told_graphs_;  // what the observers know of the last run
   std::vector<LaunchUnit> units_;
   std::vector<LaunchUse> uses_;  // per launch
   uint32_t gemm_count_ = 0;
@@ -535,9 +569,10 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
 
 }  // namespace
 
-std::unique_ptr<exec::Executable> prepare_plan(Gpu& gpu, Plan plan, const std::optional<LaunchParameters>& parameters) {
+std::unique_ptr<exec::Executable> prepare_plan(Gpu& gpu, Plan plan, const std::optional<LaunchParameters>& parameters,
+                                               std::span<const exec::KernelSource> edited) {
   gpu.device.make_current();
-  return std::make_unique<CudaExecutable>(gpu, std::move(plan), parameters);
+  return std::make_unique<CudaExecutable>(gpu, std::move(plan), parameters, edited);
 }
 
 }  // namespace tsl::cuda

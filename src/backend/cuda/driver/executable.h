@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "backend/cuda/codegen/launch_parameters.h"
 #include "backend/cuda/driver/gpu.h"
@@ -10,8 +11,10 @@
 
 namespace tsl::cuda {
 
-/// `parameters`: for all launches; without, those that are kept for each, or the usual ones.
+/// `parameters`: for all launches; without, those that are kept for each, or the usual ones. `edited`: programs for
+/// kernels, by their names, in place of those that are generated.
 std::unique_ptr<exec::Executable> prepare_plan(Gpu& gpu, graph::Plan plan,
-                                               const std::optional<LaunchParameters>& parameters = {});
+                                               const std::optional<LaunchParameters>& parameters = {},
+                                               std::span<const exec::KernelSource> edited = {});
 
 }  // namespace tsl::cuda

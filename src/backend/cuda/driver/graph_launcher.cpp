@@ -7,6 +7,8 @@
 
 namespace tsl::cuda {
 
+using exec::GraphState;
+
 namespace {
 
 std::vector<void*> pointers_to(KernelCall& call) {
@@ -69,7 +71,7 @@ GraphChange CudaGraphLauncher::prepare() {
   GraphChange change = GraphChange::none;
   is_current_ = false;
   copy_arg_tables();
-  if (calls_.empty() || !has_run_ || !as_graph_) return change;
+  if (calls_.empty() || !has_run_ || wanted_ != GraphState::launched) return change;
   for (const KernelCall& call : calls_) {
     if (!call.library || (executable_ && call.is_sent)) continue;  // nothing to record
     if (!call.library->can_record(call.values)) return change;
@@ -86,10 +88,17 @@ GraphChange CudaGraphLauncher::prepare() {
   return is_current_ ? GraphChange::made : GraphChange::none;
 }
 
+GraphState CudaGraphLauncher::state() const {
+  if (calls_.empty()) return GraphState::no_calls;
+  if (wanted_ != GraphState::launched) return wanted_;
+  if (!is_current_) return has_run_ ? GraphState::unrecorded : GraphState::first_run;
+  return device_.log() && device_.log()->times_each_call() ? GraphState::timed : GraphState::launched;
+}
+
 void CudaGraphLauncher::launch() {
   if (calls_.empty()) return;
   WorkLog* const log = device_.log();
-  if (!is_current_ || (log && log->times_each_call())) return launch_each();
+  if (state() != GraphState::launched) return launch_each();
   const WorkLog::Scope call(log, log ? profiled_nodes() : nullptr);
   device_.launch_graph(executable_, calls_.front().name);
   device_.counters().graph_kernels += calls_.size();

@@ -13,6 +13,7 @@
 #include "backend/cuda/driver/device.h"
 #include "backend/cuda/driver/work_log.h"
 #include "backend/cuda/source/cuda_kernel.h"
+#include "exec/instruments.h"
 
 namespace tsl::cuda {
 
@@ -54,8 +55,8 @@ enum class GraphChange : uint8_t { none, updated, made };
 
 class CudaGraphLauncher {
  public:
-  /// If `as_graph` is false, every run launches the kernels one by one.
-  CudaGraphLauncher(Device& device, bool as_graph) : device_(device), as_graph_(as_graph) {}
+  /// `wanted`: GraphState::launched, or why every run launches the kernels one by one.
+  CudaGraphLauncher(Device& device, exec::GraphState wanted) : device_(device), wanted_(wanted) {}
   ~CudaGraphLauncher();
   CudaGraphLauncher(const CudaGraphLauncher&) = delete;
   CudaGraphLauncher& operator=(const CudaGraphLauncher&) = delete;
@@ -69,6 +70,8 @@ class CudaGraphLauncher {
   void wait_for_reports() const;
   /// Instantiates or patches the graph, and copies changed tables. Everything that may run out of memory happens here.
   GraphChange prepare();
+  /// Returns how the next launch() will launch the calls.
+  exec::GraphState state() const;
   /// Launches all calls on the device's stream. prepare() must have been called since the last change.
   void launch();
 
@@ -87,7 +90,7 @@ class CudaGraphLauncher {
   void destroy();
 
   Device& device_;
-  const bool as_graph_;
+  const exec::GraphState wanted_;
   std::vector<KernelCall> calls_;
   CUevent reported_ = nullptr;                        // null before the first launch, or if no call reports
   std::vector<CUgraphNode> nodes_;                    // one per call

@@ -341,6 +341,19 @@ void KernelCache::keep_unit(const CompilationUnit& unit, Cubin cubin) {
   });
 }
 
+CUfunction KernelCache::compile_edited(const std::string& name, const std::string& program) {
+  open_nvrtc();
+  const Cubin cubin = nvrtc_->compile({program, {}, true}, device_.arch(), {});
+  CUresult result = CUDA_SUCCESS;
+  const CUmodule module = load(Digester().add("edited").add(program).digest(), cubin, result);
+  check_loaded(result);
+  CUfunction function = nullptr;
+  if (device_.driver().cuModuleGetFunction(&function, module, name.c_str()) != CUDA_SUCCESS)
+    fail(ErrorKind::value, "the edited code defines no extern \"C\" __global__ function {}", name);
+  names_[function] = name;
+  return function;
+}
+
 KernelCache::Resources KernelCache::resources(CUfunction function) const {
   const auto attribute = [&](CUfunction_attribute which) {
     int value = 0;

@@ -46,6 +46,10 @@ class KernelCache {
   /// Loads CUDA kernels. Names are computed only for kernels that are not in memory.
   std::vector<CUfunction> get_many(std::span<CudaKernel* const> kernels);
 
+  /// Compiles and loads a kernel of a program that a user has edited, which holds all that it needs. It is not kept for
+  /// other engines. Throws Failure (value) if it does not compile, or defines no such kernel.
+  CUfunction compile_edited(const std::string& name, const std::string& program);
+
   /// Returns the name of a function of this cache, which other tools show too.
   const std::string& name_of(CUfunction function) const { return names_.at(function); }
   const KernelCacheStats& stats() const { return stats_; }

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "backend/cuda/source/prelude.h"
+
 namespace tsl::cuda {
 
 DynamicArgs::DynamicArgs(const CudaKernel& cuda_kernel) {
@@ -32,6 +36,27 @@ LoadedKernels::LoadedKernels(GeneratedKernels of, Gpu& gpu)
     tables[i] = gpu.allocator.allocate(kernels[i].arg_table_words * sizeof(uint64_t));
     bind_addresses(kernels[i], KernelArg::Kind::arg_table, *tables[i], sizeof(uint64_t));
   }
+}
+
+bool LoadedKernels::replace(const exec::KernelSource& program, Gpu& gpu) {
+  bool is_found = false;
+  for (CUfunction& function : functions) {
+    if (gpu.kernels.name_of(function) != program.name) continue;
+    function = gpu.kernels.compile_edited(program.name, program.text);
+    is_found = true;
+  }
+  return is_found;
+}
+
+exec::KernelSource source_of(const CudaKernel& cuda_kernel, uint32_t launch, const exec::BackendOptions& options) {
+  constexpr std::string_view kDefine = "--define-macro=";
+  exec::KernelSource out{cuda_kernel.name(), launch, cuda_kernel.source()};
+  for (const std::string& option : kernel_options(options)) {
+    if (option.starts_with(kDefine)) out.prelude += fmt::format("#define {}\n", option.substr(kDefine.size()));
+  }
+  const std::string_view text = out.text;
+  out.prelude += prelude_for({&text, 1});
+  return out;
 }
 
 /// Replaces arguments that are offsets in `memory` by addresses.

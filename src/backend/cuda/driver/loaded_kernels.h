@@ -33,9 +33,15 @@ struct LoadedKernels {
 
   LoadedKernels() = default;
   LoadedKernels(GeneratedKernels of, Gpu& gpu);
+  /// Replaces a kernel by the one of that name in a program, which takes the same arguments. Returns false if there is
+  /// no such kernel here. Throws Failure (value) if the program does not compile.
+  bool replace(const exec::KernelSource& program, Gpu& gpu);
 
  private:
   static void bind_addresses(CudaKernel& cuda_kernel, KernelArg::Kind kind, const Storage& memory, size_t unit);
 };
+
+/// Returns the code of a kernel, with the prelude and the macros that it needs to compile alone.
+exec::KernelSource source_of(const CudaKernel& cuda_kernel, uint32_t launch, const exec::BackendOptions& options);
 
 }  // namespace tsl::cuda

@@ -24,7 +24,7 @@ std::string_view line_of(std::string_view text, size_t number) {
 }
 
 std::string_view text_named(std::string_view name, const Program& program) {
-  if (name == "prelude") return program.prelude;
+  if (name == program.prelude_name()) return program.prelude;
   for (const KernelSource* kernel : program.kernels)
     if (kernel->name == name) return kernel->source;
   return {};
@@ -71,8 +71,7 @@ Program program_of(std::vector<const KernelSource*> kernels) {
 }
 
 std::string assemble(const Program& program) {
-  std::string text = "#line 1 \"prelude\"\n";
-  text += program.prelude;
+  std::string text = fmt::format("#line 1 \"{}\"\n{}", program.prelude_name(), program.prelude);
   for (const KernelSource* kernel : program.kernels)
     text += fmt::format("\nnamespace of_{0} {{\n#line 1 \"{0}\"\n{1}\n}}\n", kernel->name, kernel->source);
   return text;
@@ -164,8 +163,10 @@ Cubin Nvrtc::compile(const Program& program, const std::string& arch, std::span<
   check(nvrtcCreateProgram_(&handle.program, text.c_str(), "kernels", 0, nullptr, nullptr), "taking a program");
   const nvrtcResult result = nvrtcCompileProgram_(handle.program, static_cast<int>(texts.size()), texts.data());
   if (result == NVRTC_ERROR_COMPILATION) {
+    const std::string log = annotate_log(log_of(handle.program), program);
+    if (program.is_edited) fail(ErrorKind::value, "NVRTC {} rejects the edited code for {}:\n{}", version_, arch, log);
     fail(ErrorKind::device, "internal error: NVRTC {} rejects a kernel that TSL generated for {}:\n{}", version_, arch,
-         annotate_log(log_of(handle.program), program));
+         log);
   }
   if (result != NVRTC_SUCCESS) {
     fail(ErrorKind::device, "NVRTC {} failed to compile for {}: {}\n{}", version_, arch, nvrtcGetErrorString_(result),

@@ -38,6 +38,8 @@ struct KernelSource {
 struct Program {
   std::string prelude;
   std::vector<const KernelSource*> kernels;
+  bool is_edited = false;  // the prelude is a whole program that a user has edited, so that errors in it are no bugs
+  const char* prelude_name() const { return is_edited ? "edited" : "prelude"; }  // in messages
 };
 /// Makes a program of the kernels and the part of the prelude that they use.
 Program program_of(std::vector<const KernelSource*> kernels);
@@ -62,7 +64,8 @@ class Nvrtc {
   /// Returns the path of NVRTC's file.
   const std::string& path() const { return library_.name(); }
   /// Compiles a program. Fails (device) if this NVRTC does not support `arch` ("sm_90"), or if it rejects the program,
-  /// which is a bug of TSL: the message has the compiler's log and the source lines that it names.
+  /// which is a bug of TSL unless a user has edited it: the message has the compiler's log and the source lines that it
+  /// names.
   Cubin compile(const Program& program, const std::string& arch, std::span<const std::string> options = {}) const;
 
   /// Returns the options of every compilation besides `arch` and `options`.

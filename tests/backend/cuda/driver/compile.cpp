@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "backend/cuda/driver/kernel_cache.h"
+#include "backend/cuda/driver/loaded_kernels.h"
 #include "backend/cuda/source/prelude.h"
 #include "support/gpu.h"
 
@@ -283,5 +284,38 @@ TEST_CASE("the compiler computes no estimate and no library function of a consta
       if (type == "f32") CHECK(count_estimates(constant) == count_estimates(memory));
       else CHECK(constant.size() + kPadding >= memory.size());
     }
+  }
+}
+
+TEST_CASE("the text of a kernel with its prelude compiles alone, also with the macros of its options") {
+  TSL_NEEDS_NVRTC();
+  CudaKernel kernel;
+  kernel.readable = "exp";
+  kernel.text.parameters = "const f32* x, f32* y";
+  kernel.text.body = "  y[threadIdx.x] = s_exp(x[threadIdx.x]);\n";
+  for (const bool portable : {false, true}) {
+    const exec::KernelSource source = source_of(kernel, 3, {.portable = portable});
+    CHECK(source.launch == 3);
+    CHECK((source.prelude.find("#define TSL_PORTABLE\n") != std::string::npos) == portable);
+    const Cubin alone = nvrtc->compile({source.prelude + source.text, {}, true}, "sm_90");
+    CHECK(is_elf(alone));
+    const KernelSource usual{source.name, source.text};
+    const Cubin together = nvrtc->compile(program_of({&usual}), "sm_90", kernel_options({.portable = portable}));
+    CHECK(code_of(alone, source.name) == code_of(together, source.name));
+  }
+}
+
+TEST_CASE("errors in edited code are the user's, with the lines of the file") {
+  TSL_NEEDS_NVRTC();
+  try {
+    nvrtc->compile({"// a comment\nextern \"C\" __global__ void k(int* x) {\n  *x = no_such_name;\n}\n", {}, true},
+                   "sm_90");
+    FAIL("it compiled");
+  } catch (const Failure& failure) {
+    const std::string message = failure.error().message;
+    CHECK(failure.error().kind == ErrorKind::value);
+    CHECK(message.find("internal error") == std::string::npos);
+    CHECK(message.find("rejects the edited code for sm_90") != std::string::npos);
+    CHECK(message.find("edited:3:   *x = no_such_name;") != std::string::npos);
   }
 }
