@@ -24,13 +24,18 @@ inline Span join(Span a, Span b) {
   return {a.source, a.begin < b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end};
 }
 
+/// Work that several ops do together, and that reports name as a whole.
+enum class ComposedWork : uint8_t { none, convolution, attention, optimizer, reduction };
+
 /// Where the program calls an op. The ops of a backward pass have the position of the call that they differentiate.
 struct Origin {
   Span span;
   bool is_backward = false;
+  ComposedWork work = ComposedWork::none;  // that the op is part of
 
   Origin() = default;
-  Origin(Span position, bool backward = false) : span(position), is_backward(backward) {}
+  Origin(Span position, bool backward = false, ComposedWork part_of = ComposedWork::none)
+      : span(position), is_backward(backward), work(part_of) {}
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 

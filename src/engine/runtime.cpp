@@ -265,7 +265,7 @@ Tensor EngineRuntime::move(const Tensor& tensor, const Attrs& attrs) {
   return trace() ? trace()->move(tensor, attrs.device) : devices_.move(tensor, attrs.device);
 }
 
-Span EngineRuntime::location() const { return interpreter_.location(); }
+Origin EngineRuntime::location() const { return interpreter_.origin(); }
 
 report::MemoryLedger& EngineRuntime::memory() {
   if (!memory_) {

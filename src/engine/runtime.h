@@ -94,7 +94,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override;
   Tensor move(const Tensor& tensor, const Attrs& attrs);
   int64_t tensor_limit(Device device) override;
-  Span location() const override;
+  Origin location() const override;
   void begin_profile();
   void show_ranges(exec::RangeSink& ranges);
   report::MemoryLedger& memory();

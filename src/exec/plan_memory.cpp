@@ -101,7 +101,7 @@ Ref<Storage> PlanMemory::allocate(uint64_t bytes, uint32_t buffer) {
   try {
     if (!allocator_.is_observed()) return allocator_.allocate(bytes);
     if (buffer == kArena) return allocator_.allocate(bytes, {.plan = plan_.options.name, .what = "arena"});
-    return allocator_.allocate(bytes, {plan_.options.name, node().def().name, {node().span, node().is_backward}});
+    return allocator_.allocate(bytes, {plan_.options.name, node().def().name, node().origin()});
   } catch (OutOfMemory& failure) {
     std::string who = "the arena of " + plan_.options.name;
     if (buffer != kArena)

@@ -74,6 +74,7 @@ Node fill_like(const Node& node, const Arg& value) {
   fill.attrs.dtype = fill.dtype = node.dtype;
   fill.shape = node.shape;
   fill.span = node.span;
+  fill.work = node.work;
   fill.order = node.order;
   return fill;
 }

@@ -229,11 +229,11 @@ class Ops {
   Device device() { return place_ ? *place_ : default_device(); }
 
   /// Returns where the program calls the running op: as the innermost OriginScope says, else location().
-  Origin origin() const { return origin_ ? *origin_ : Origin(location()); }
+  Origin origin() const { return origin_ ? *origin_ : location(); }
 
  protected:
-  /// Returns the position of the running call in the program, if it is known.
-  virtual Span location() const { return {}; }
+  /// Returns where the program makes the running call, if that is known.
+  virtual Origin location() const { return {}; }
   virtual Device default_device() { return {}; }
   /// Returns the most bytes of a tensor on a device that is not the host.
   virtual int64_t tensor_limit(Device) { return memory_limit(); }
