@@ -155,8 +155,17 @@ Tensor EngineRuntime::read(const Tensor& tensor) {
   return trace()->read(tensor);
 }
 
-Value EngineRuntime::read_number(const Tensor& tensor) {
+void EngineRuntime::locate_read() const {
   if (exec::Timeline* timeline = devices_.timeline()) timeline->set_origin(location());
+}
+
+Tensor EngineRuntime::to_host(const Tensor& tensor) {
+  locate_read();
+  return devices_.to_host(read(tensor));
+}
+
+Value EngineRuntime::read_number(const Tensor& tensor) {
+  locate_read();
   return trace() ? trace()->read_number(tensor) : Value(jit::element(devices_, tensor));
 }
 

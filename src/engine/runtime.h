@@ -50,7 +50,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Tensor to_device(Tensor host) override { return devices_.to_device(host, device()); }
   Tensor read(const Tensor& tensor) override;
   Value read_number(const Tensor& tensor) override;
-  Tensor to_host(const Tensor& tensor) override { return devices_.to_host(read(tensor)); }
+  Tensor to_host(const Tensor& tensor) override;
   bool may_write_in_place(const TensorData& tensor) override;
   RandomState next_random(Dim count) override;
   void seed(uint64_t seed) override;
@@ -93,6 +93,8 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override;
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override;
   Tensor move(const Tensor& tensor, const Attrs& attrs);
+  /// Gives a host read its line in the profile.
+  void locate_read() const;
   int64_t tensor_limit(Device device) override;
   Origin location() const override;
   void begin_profile();

@@ -11,6 +11,16 @@
 
 namespace tsl::jit {
 
+exec::Timeline::Id RegionActivities::segment(exec::Timeline& timeline, size_t position) {
+  while (segments.size() <= position) {
+    exec::Activity activity = timeline[replay];
+    activity.kind = exec::ActivityKind::segment;
+    activity.name += fmt::format(" segment {}", segments.size() + 1);
+    segments.push_back(timeline.add(std::move(activity)));
+  }
+  return segments[position];
+}
+
 RegionNote Region::note(Context& context) const {
   return {loop ? static_cast<const void*>(loop) : proto,
           names->region,

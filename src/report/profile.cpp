@@ -32,6 +32,8 @@ bool has_lines(const Activity& activity) {
     case ActivityKind::generate:
     case ActivityKind::load:
     case ActivityKind::replay:
+    case ActivityKind::segment:
+    case ActivityKind::native:
     case ActivityKind::launch:
     case ActivityKind::output:
     case ActivityKind::range: return false;
