@@ -80,15 +80,35 @@ Warnings warnings_of(const std::string& choice) {
   return choice == "on" ? Warnings::on : choice == "off" ? Warnings::off : Warnings::error;
 }
 
+/// Adds the options of the tables that --profile prints.
+void add_table_options(CLI::App& app, Command& command) {
+  const auto words = [](const auto& names) { return std::vector<std::string>(names.begin(), names.end()); };
+  const auto number_of = [](const auto& names, const std::string& name) {
+    return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  };
+  report::TableOptions& table = command.profile_table;
+  add_choice(app, "--sort", words(report::kRowOrders), "By what --profile orders its rows (default: time)",
+             [&, number_of](const std::string& name) {
+               table.order = static_cast<report::RowOrder>(number_of(report::kRowOrders, name));
+             });
+  add_choice(app, "--group", words(report::kRowGroups),
+             "What kernels in a row of --profile have in common (default: launch: name, types and lines)",
+             [&, number_of](const std::string& name) {
+               table.groups = static_cast<report::RowGroups>(number_of(report::kRowGroups, name));
+             });
+  app.add_option("--rows", table.rows, "The most rows of each table of --profile (default: 40)")
+      ->type_name("N")
+      ->check(check_number);
+}
+
 bool looks_like_option(const std::string& argument) { return argument.size() > 1 && argument[0] == '-'; }
 
 /// `file`: "true" if only the tables are wanted.
 void set_profile(Command& command, const std::string& file) {
   command.profile = command.engine.profile = true;
   if (file == "true") return;
-  constexpr size_t kTraceEvents = 400'000;  // as JSON about 80 MB, which browsers still load
   command.trace_file = file;
-  command.engine.trace_events = kTraceEvents;
+  command.engine.trace_events = report::kTraceEvents;
 }
 
 }  // namespace
@@ -130,6 +150,7 @@ void add_general_options(CLI::App& app, Command& command, std::string& code, std
       "--timings", [&] { command.timings = command.engine.profile = true; },
       "Say after the run where the time for compiling went");
   app.add_flag("--profile", profile, "Say after the run what took how long; --profile=FILE also writes a Chrome trace");
+  add_table_options(app, command);
   const auto set_profile_json = [&](const std::string& file) {
     command.profile_json = file;
     command.engine.profile = true;
@@ -261,6 +282,11 @@ int parse_command(int argc, char** argv, Command& command) {
                                           : settle_script(app, command, app.remaining());
   if (command.report.json && !command.check && !command.report.explain) {
     std::cerr << "tsl: --json goes with --check\nRun with --help for more information.\n";
+    return kExitUsage;
+  }
+  for (const char* const option : {"--sort", "--group", "--rows"}) {
+    if (app.count(option) == 0 || command.profile) continue;
+    std::cerr << "tsl: " << option << " goes with --profile\n" << kMoreHelp;
     return kExitUsage;
   }
   command.engine.record = command.report.any();

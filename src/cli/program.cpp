@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "engine/modules.h"
@@ -117,13 +118,24 @@ std::string title_of(const Command& command) {
   return command.kind == Command::Kind::code ? "<command line>" : "<stdin>";
 }
 
+/// Returns the columns of the terminal at standard error; 0 if there is none.
+size_t terminal_width() {
+  if (isatty(STDERR_FILENO) == 0) return 0;
+  const char* const columns = std::getenv("COLUMNS");
+  if (const int wanted = columns ? std::atoi(columns) : 0; wanted > 0) return static_cast<size_t>(wanted);
+  struct winsize size = {};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 /// Writes the profile of the run, also of one that failed. Returns the exit code.
 int write_profile(const Command& command, Engine& engine, bool color, int code) {
   std::fflush(stdout);
   const std::string title = title_of(command);
   try {
     if (command.timings) std::cerr << engine.timings_text(title) << std::flush;
-    if (command.profile) std::cerr << engine.profile_text(title, color) << std::flush;
+    report::TableOptions table = command.profile_table;
+    table.width = terminal_width();
+    if (command.profile) std::cerr << engine.profile_text(title, color, table) << std::flush;
     if (!command.trace_file.empty()) engine.write_trace(command.trace_file);
     if (!command.profile_json.empty()) report::write_file(command.profile_json, engine.profile_json(title));
   } catch (const Failure& failure) {

@@ -8,6 +8,7 @@
 
 #include "engine/bench.h"
 #include "engine/engine.h"
+#include "report/profile_table.h"
 
 namespace tsl {
 
@@ -60,8 +61,9 @@ struct Command {
   std::string generate;   // generate: what to print
   EngineOptions engine;
   std::string color = "auto";
-  bool timings = false;      // print where the time for compiling went
-  bool profile = false;      // print the profile after the run
+  bool timings = false;  // print where the time for compiling went
+  bool profile = false;  // print the profile after the run
+  report::TableOptions profile_table;
   std::string trace_file;    // write it as a Chrome trace; "": do not
   std::string profile_json;  // write it as JSON for tools; "": do not
   bool check = false;        // only look for errors

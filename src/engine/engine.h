@@ -26,7 +26,8 @@ class Timeline;
 
 namespace tsl::report {
 struct Recording;
-}
+struct TableOptions;
+}  // namespace tsl::report
 
 namespace tsl {
 
@@ -104,6 +105,7 @@ class Engine final : public Context {
   bool is_running() const;
   /// Formats the profile so far as tables (EngineOptions::profile must be set).
   std::string profile_text(const std::string& title, bool color);
+  std::string profile_text(const std::string& title, bool color, const report::TableOptions& table);
   /// Formats the profile so far as JSON.
   std::string profile_json(const std::string& title);
   /// Formats where the time for compiling went so far.

@@ -307,7 +307,7 @@ Value EngineRuntime::profile(const Value& function) {
   const std::string title = to_repr(context_, function);
   exec::Timeline* const whole = devices_.timeline();  // which records nothing meanwhile
   const exec::ActivityScope scope(whole, whole ? whole->range("profile(" + title + ")") : 0);
-  Profiling profiling(context_, devices_, memory(), backends_.ranges(), options_);
+  Profiling profiling(context_, devices_, memory(), backends_.ranges(), options_, options_.trace_events);
   const auto log = [&] { context_.write_log(profiling.text(title, false)); };
   try {
     Value result = context_.call(function, {});
@@ -327,12 +327,14 @@ Value EngineRuntime::with_range(const std::string& name, const Value& function) 
 }
 
 void EngineRuntime::begin_profile() {
-  profiling_ = std::make_unique<Profiling>(context_, devices_, memory(), backends_.ranges(), options_);
+  profiling_ =
+      std::make_unique<Profiling>(context_, devices_, memory(), backends_.ranges(), options_, options_.trace_events);
   devices_.timeline()->begin(devices_.timeline()->of(exec::ActivityKind::start_up));
 }
 
 void EngineRuntime::start_profile() {
-  profiling_ = std::make_unique<Profiling>(context_, devices_, memory(), backends_.ranges(), options_);
+  profiling_ =
+      std::make_unique<Profiling>(context_, devices_, memory(), backends_.ranges(), options_, options_.trace_events);
   has_started_ = true;
 }
 

@@ -1,11 +1,13 @@
 #include "report/profile_table.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "base/display_width.h"
 
 namespace tsl::report {
 
@@ -17,291 +19,213 @@ namespace {
 
 constexpr double kPercent = 100.0;
 
-/// Whether an activity happens once for each program, region or size, and not in its later runs.
-bool is_once(ActivityKind kind) {
-  return kind == ActivityKind::start_up || kind == ActivityKind::parse || kind == ActivityKind::trace ||
-         kind == ActivityKind::compile || kind == ActivityKind::generate || kind == ActivityKind::load;
-}
-
-using Line = ProfileLine;
-
 /// Formats a count: "1 call", "2 calls".
 std::string counted(uint64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// Returns what a table has room for, without a part of a character.
-std::string_view start_of(std::string_view code) {
-  size_t size = std::min<size_t>(code.size(), 80);
-  while (size < code.size() && size > 0 && (static_cast<unsigned char>(code[size]) & 0xC0) == 0x80) --size;
-  return code.substr(0, size);
+/// Returns the start of a line that fits into `width` columns (0: all of it), with a mark if something is missing.
+std::string cut_to(size_t width, std::string_view line) {
+  if (width == 0 || display_width(line) <= width) return std::string(line);
+  size_t end = 0, columns = 1;  // of the mark
+  while (end < line.size()) {
+    size_t next = end + 1;
+    while (next < line.size() && (static_cast<unsigned char>(line[next]) & 0xC0) == 0x80) ++next;
+    columns += display_width(line.substr(end, next - end));
+    if (columns > width) break;
+    end = next;
+  }
+  return std::string(line.substr(0, end)) + "…";
+}
+
+/// The columns to the left of a row's name.
+enum class Column : uint8_t { share, time, calls, median, least, most, bytes, flops, roof, if_free };
+
+struct ColumnFormat {
+  Column column;
+  const char* heading;
+  int width;
+  int rank;  // those of the highest rank are left out first where a line has too little room
+};
+constexpr ColumnFormat kColumns[] = {
+    {Column::share, "share", 9, 0},     {Column::time, "time", 9, 0},     {Column::calls, "calls", 8, 1},
+    {Column::median, "median", 8, 2},   {Column::least, "least", 8, 6},   {Column::most, "most", 8, 6},
+    {Column::bytes, "GB/s", 7, 4},      {Column::flops, "GFLOP/s", 8, 5}, {Column::roof, "roof", 6, 4},
+    {Column::if_free, "if free", 7, 3},
+};
+
+/// Returns the columns for lines of `width`, which leave room for names.
+std::vector<ColumnFormat> columns_for(size_t width) {
+  constexpr int kName = 32;
+  std::vector<ColumnFormat> columns(std::begin(kColumns), std::end(kColumns));
+  const auto total = [&] {
+    int sum = kName;
+    for (const ColumnFormat& column : columns) sum += column.width + 1;
+    return static_cast<size_t>(sum);
+  };
+  for (int rank = 6; rank > 0 && width > 0 && total() > width; --rank)
+    std::erase_if(columns, [&](const ColumnFormat& column) { return column.rank == rank; });
+  return columns;
 }
 
 class Table {
  public:
-  explicit Table(const ProfileView& view) : view_(view), timeline_(view.timeline) {
+  explicit Table(const ProfileView& view)
+      : view_(view), timeline_(view.timeline), options_(view.table), columns_(columns_for(view.table.width)) {
     whole_ = static_cast<double>(view.profile.end_ticks() - view.profile.begin_ticks());
-    for (const ProfileRow& row : view.profile.rows())
-      by_kind_[static_cast<size_t>(activity(row).kind)] += row.share_ticks;
+    for (const ProfileRow& row : view.profile.rows()) {
+      if (timeline_[row.id].kind == ActivityKind::kernel) kernel_ticks_ += row.share_ticks;
+    }
   }
 
   std::string text() {
-    text_ = fmt::format("profile of {}: {}\n\n", view_.title, duration_text(timeline_.seconds(whole_)));
+    line(fmt::format("profile of {}: {}", view_.title, duration(whole_)));
+    line("");
     add_rows();
     add_categories();
     add_lines();
     add_scopes();
     if (view_.memory) text_ += memory_text(*view_.memory, view_.sources);
-    add_verdicts();
+    text_ += "\nin words\n" + verdicts_text(view_, is_above_roof_);
     return std::move(text_);
   }
 
  private:
-  const Activity& activity(const ProfileRow& row) const { return timeline_[row.id]; }
   double percent(double ticks) const { return kPercent * ticks / std::max(whole_, 1.0); }
-  double kernel_ticks() const { return by_kind_[static_cast<size_t>(ActivityKind::kernel)]; }
-  double ticks_of(ActivityKind kind) const { return by_kind_[static_cast<size_t>(kind)]; }
+  std::string duration(double ticks) const { return duration_text(timeline_.seconds(ticks)); }
+  std::string duration(uint64_t ticks) const { return duration(static_cast<double>(ticks)); }
+  void line(const std::string& text) { text_ += cut_to(options_.width, text) + '\n'; }
 
-  std::vector<Line> lines_of(const ProfileRow& row) const { return report::lines_of(view_, row); }
-
-  std::string location(const Line& line) const {
-    const std::string& name = view_.sources.get(line.source).name();
-    return fmt::format("{}:{}", name.substr(name.rfind('/') + 1), line.line);
-  }
-
-  /// Formats the lines of a kernel: "train.tsl:8, 9, 12 (backward)".
-  std::string locations(const ProfileRow& row) const {
-    std::vector<Line> lines = lines_of(row);
-    std::sort(lines.begin(), lines.end());
-    lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-    constexpr size_t kMost = 6;
-    std::string text;
-    for (size_t i = 0; i < lines.size() && i < kMost; ++i) {
-      const bool same_file = i > 0 && lines[i].source == lines[i - 1].source;
-      text += (i > 0 ? ", " : "") + (same_file ? std::to_string(lines[i].line) : location(lines[i]));
-      if (lines[i].is_backward) text += " (backward)";
-    }
-    if (lines.size() > kMost) text += fmt::format(" and {} more", lines.size() - kMost);
-    return text;
-  }
-
-  /// Formats how close a kernel comes to what its device can do; a figure above that says why.
-  std::string roof_text(const Activity& activity, double seconds) {
-    if (!view_.roofline) return "";
-    const RoofShare share = roof_share(view_.roofline(activity.device), activity.facts, seconds);
+  /// Formats how close kernels come to what their device can do; a figure above that says why.
+  std::string roof_text(const RowGroup& row) {
+    if (!view_.roofline || !row.kernel || row.is_part || row.calls == 0) return "";
+    const double seconds = timeline_.seconds(row.ticks) / static_cast<double>(row.calls);
+    const RoofShare share = roof_share(view_.roofline(row.kernel->device), row.kernel->facts, seconds);
     is_above_roof_ |= share.kind == RoofShare::Kind::above;
     return to_string(share);
   }
 
-  /// Describes what a row is for, and where the program has it. Launches of which both are equal are one row.
-  std::string label(const ProfileRow& row) const {
-    const Activity& of = activity(row);
-    const std::string where = locations(row);
-    const std::string what =
-        of.kind == ActivityKind::kernel
-            ? fmt::format("{}  {}  {}  {}", of.name, to_string(of.device), name_of(of.facts.category), of.facts.types)
-            : text_of(of);
-    return where.empty() ? what : what + "  " + where;
-  }
-
-  void add_row(const ProfileRow& row, const std::string& label) {
-    const Activity& of = activity(row);
-    const double share = row.share_ticks / std::max(whole_, 1.0);
-    const double each =
-        row.calls ? timeline_.seconds(static_cast<double>(row.ticks)) / static_cast<double>(row.calls) : 0;
-    std::string rates = fmt::format("{:>8} {:>8} {:>6}", "", "", "");
-    if (of.kind == ActivityKind::kernel) {
-      rates = fmt::format("{:>8} {:>8} {:>6}", digits(static_cast<double>(of.facts.bytes) / each / 1e9),
-                          digits(static_cast<double>(of.facts.flops) / each / 1e9), roof_text(of, each));
+  std::string cell(const RowGroup& row, Column column) {
+    const double share = row.share_ticks / std::max(whole_, 1.0), seconds = timeline_.seconds(row.ticks);
+    const bool has_calls = row.calls > 0 && !row.is_part, has_rates = row.is_kernels && seconds > 0;
+    constexpr double kGiga = 1e9;
+    switch (column) {
+      case Column::share: return fmt::format("{:.2f} %", kPercent * share);
+      case Column::time: return duration(row.share_ticks);
+      case Column::calls: return row.calls > 0 ? std::to_string(row.calls) : "";
+      case Column::median: return has_calls ? duration(row.sample.median()) : "";
+      case Column::least: return has_calls ? duration(row.least_ticks) : "";
+      case Column::most: return has_calls ? duration(row.most_ticks) : "";
+      case Column::bytes: return has_rates ? digits(row.bytes / seconds / kGiga) : "";
+      case Column::flops: return has_rates ? digits(row.flops / seconds / kGiga) : "";
+      case Column::roof: return roof_text(row);
+      case Column::if_free: return share < 1 ? fmt::format("{:.2f}x", 1 / (1 - share)) : "";
     }
-    text_ += fmt::format("{:>7.2f} % {:>9} {:>8} {:>9} {} {:>7}  {}\n", kPercent * share,
-                         duration_text(timeline_.seconds(row.share_ticks)), row.calls ? std::to_string(row.calls) : "",
-                         row.calls ? duration_text(each) : "", rates,
-                         share < 1 ? fmt::format("{:.2f}x", 1 / (1 - share)) : "", label);
+    return "";
   }
 
-  /// Adds the rows by their share. Small ones are added up, so that the rows still sum to the whole.
+  /// Adds a line of the table. `text`: of a column.
+  template <class Text> void add_row(Text&& text, const std::string& label) {
+    std::string row;
+    for (const ColumnFormat& column : columns_) row += fmt::format("{:>{}} ", text(column), column.width);
+    if (label.empty()) row.erase(row.find_last_not_of(' ') + 1);
+    line(label.empty() ? row : row + ' ' + label);
+  }
+
+  /// Adds a line of the table with a share and a time only.
+  void add_sum(double ticks, const std::string& label) {
+    const auto text = [&](const ColumnFormat& column) {
+      return column.column == Column::share  ? fmt::format("{:.2f} %", percent(ticks))
+             : column.column == Column::time ? duration(ticks)
+                                             : "";
+    };
+    add_row(text, label);
+  }
+
+  /// Adds the rows. Those beyond the limit are added up, so that the rows still sum to the whole.
   void add_rows() {
-    text_ += fmt::format("{:>9} {:>9} {:>8} {:>9} {:>8} {:>8} {:>6} {:>7}  {}\n", "share", "time", "calls", "each",
-                         "GB/s", "GFLOP/s", "roof", "if free", "kernel or activity");
-    std::map<std::string, ProfileRow> by_label;
-    for (const ProfileRow& row : view_.profile.rows()) {
-      if (row.share_ticks == 0 && row.calls == 0) continue;
-      const auto [at, is_new] = by_label.try_emplace(label(row), row);
-      if (is_new) continue;
-      at->second.share_ticks += row.share_ticks;
-      at->second.ticks += row.ticks;
-      at->second.calls += row.calls;
+    add_row([](const ColumnFormat& column) { return column.heading; }, "kernel or activity");
+    const std::vector<RowGroup> rows = row_groups(view_);
+    double sum = 0, rest = 0;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      sum += rows[i].share_ticks;
+      if (i >= options_.rows) rest += rows[i].share_ticks;
+      else add_row([&](const ColumnFormat& column) { return cell(rows[i], column.column); }, rows[i].label);
     }
-    std::vector<std::pair<std::string, ProfileRow>> rows(by_label.begin(), by_label.end());
-    std::sort(rows.begin(), rows.end(),
-              [](const auto& a, const auto& b) { return a.second.share_ticks > b.second.share_ticks; });
-    constexpr size_t kMost = 40;
-    for (size_t i = 0; i < rows.size() && i < kMost; ++i) add_row(rows[i].second, rows[i].first);
-    double rest = 0;
-    for (size_t i = kMost; i < rows.size(); ++i) rest += rows[i].second.share_ticks;
-    if (rows.size() > kMost) {
-      text_ += fmt::format("{:>7.2f} % {:>9} {:>62}{} more rows\n", percent(rest),
-                           duration_text(timeline_.seconds(rest)), "", rows.size() - kMost);
-    }
-    double sum = 0;
-    for (const auto& [_, row] : rows) sum += row.share_ticks;
-    text_ += fmt::format("{:>7.2f} % {:>9}\n", percent(sum), duration_text(timeline_.seconds(sum)));
+    if (rows.size() > options_.rows) add_sum(rest, fmt::format("{} more rows", rows.size() - options_.rows));
+    add_sum(sum, "");
   }
 
   void add_categories() {
     std::map<std::string, double> forward, backward;
     for (const ProfileRow& row : view_.profile.rows()) {
-      if (activity(row).kind != ActivityKind::kernel) continue;
-      const std::vector<Line> lines = lines_of(row);
-      const auto back = std::count_if(lines.begin(), lines.end(), [](const Line& line) { return line.is_backward; });
+      if (timeline_[row.id].kind != ActivityKind::kernel) continue;
+      const std::vector<ProfileLine> lines = lines_of(view_, row);
+      const auto back =
+          std::count_if(lines.begin(), lines.end(), [](const ProfileLine& line) { return line.is_backward; });
       const double part = lines.empty() ? 0 : static_cast<double>(back) / static_cast<double>(lines.size());
-      const std::string name(name_of(activity(row).facts.category));
+      const std::string name(name_of(category_of(timeline_, row.id, row.origin)));
       backward[name] += part * row.share_ticks;
       forward[name] += (1 - part) * row.share_ticks;
     }
     if (forward.empty()) return;
-    text_ += "\nby category\n";
+    line("");
+    line("by category");
     std::vector<std::pair<double, std::string>> sorted;
     for (const auto& [name, ticks] : forward) sorted.emplace_back(ticks + backward[name], name);
     std::sort(sorted.rbegin(), sorted.rend());
     for (const auto& [ticks, name] : sorted) {
-      text_ += fmt::format("{:>7.2f} % {:>9}  {}", percent(ticks), duration_text(timeline_.seconds(ticks)), name);
-      if (backward[name] > 0) text_ += fmt::format(" ({:.2f} % in backward passes)", percent(backward[name]));
-      text_ += '\n';
+      const std::string part =
+          backward[name] > 0 ? fmt::format(" ({:.2f} % in backward passes)", percent(backward[name])) : "";
+      line(fmt::format("{:>7.2f} % {:>9}  {}{}", percent(ticks), duration(ticks), name, part));
     }
-    text_ += fmt::format("{:>7.2f} % {:>9}  outside of kernels\n", percent(whole_ - kernel_ticks()),
-                         duration_text(timeline_.seconds(whole_ - kernel_ticks())));
+    const double rest = whole_ - kernel_ticks_;
+    line(fmt::format("{:>7.2f} % {:>9}  outside of kernels", percent(rest), duration(rest)));
   }
 
   /// Adds the lines of the program. A kernel's time is shared by its ops.
   void add_lines() {
-    std::map<Line, double> by_line;
+    std::map<ProfileLine, double> by_line;
     double unknown = 0;
     for (const ProfileRow& row : view_.profile.rows()) {
-      if (activity(row).kind != ActivityKind::kernel) continue;
-      const std::vector<Line> lines = lines_of(row);
+      if (timeline_[row.id].kind != ActivityKind::kernel) continue;
+      const std::vector<ProfileLine> lines = lines_of(view_, row);
       if (lines.empty()) unknown += row.share_ticks;
-      for (const Line& line : lines) by_line[line] += row.share_ticks / static_cast<double>(lines.size());
+      for (const ProfileLine& each : lines) by_line[each] += row.share_ticks / static_cast<double>(lines.size());
     }
     if (by_line.empty()) return;
-    text_ += "\nby line\n";
-    std::vector<std::pair<double, Line>> sorted;
-    for (const auto& [line, ticks] : by_line) sorted.emplace_back(ticks, line);
+    line("");
+    line("by line");
+    std::vector<std::pair<double, ProfileLine>> sorted;
+    for (const auto& [each, ticks] : by_line) sorted.emplace_back(ticks, each);
     std::sort(sorted.rbegin(), sorted.rend());
-    constexpr size_t kMost = 30;
-    for (size_t i = 0; i < sorted.size() && i < kMost; ++i) {
-      const auto& [ticks, line] = sorted[i];
-      std::string_view code = view_.sources.get(line.source).line(line.line);
-      code.remove_prefix(std::min(code.find_first_not_of(" \t"), code.size()));
-      text_ +=
-          fmt::format("{:>7.2f} % {:>9}  {:<20} {:<8} {}\n", percent(ticks), duration_text(timeline_.seconds(ticks)),
-                      location(line), line.is_backward ? "backward" : "", start_of(code));
+    for (size_t i = 0; i < sorted.size() && i < options_.rows; ++i) {
+      const auto& [ticks, at] = sorted[i];
+      line(fmt::format("{:>7.2f} % {:>9}  {:<20} {:<8} {}", percent(ticks), duration(ticks), location_text(view_, at),
+                       at.is_backward ? "backward" : "", code_of(view_, at)));
     }
-    if (unknown > 0) text_ += fmt::format("{:>7.2f} % of kernels without a line\n", percent(unknown));
+    if (unknown > 0) line(fmt::format("{:>7.2f} % of kernels without a line", percent(unknown)));
   }
 
   void add_scopes() {
     std::vector<ProfileScope> scopes = view_.profile.scopes();
     std::erase_if(scopes, [](const ProfileScope& scope) { return scope.calls == 0; });
     if (scopes.empty()) return;
-    text_ += "\nregions and ranges: the first call, which may trace and compile, and later calls\n";
+    line("");
+    line("regions and ranges: the first call, which may trace and compile, and later calls");
     for (const ProfileScope& scope : scopes) {
-      const auto seconds = [this](uint64_t ticks) { return timeline_.seconds(static_cast<double>(ticks)); };
-      text_ += fmt::format("  {:<20} {:>14}: first {}", timeline_[scope.id].name, counted(scope.calls, "call"),
-                           duration_text(seconds(scope.first_ticks)));
-      if (!scope.sample.empty()) {
-        std::vector<uint64_t> sample = scope.sample;
-        const auto middle = sample.begin() + static_cast<ptrdiff_t>(sample.size() / 2);
-        std::nth_element(sample.begin(), middle, sample.end());
-        text_ += fmt::format(", then {} each (median)", duration_text(seconds(*middle)));
-      }
-      text_ += fmt::format("; {}, {}\n", counted(scope.traces, "trace"), counted(scope.compilations, "compilation"));
+      std::string text = fmt::format("  {:<20} {:>14}: first {}", timeline_[scope.id].name,
+                                     counted(scope.calls, "call"), duration(scope.first_ticks));
+      if (!scope.sample.empty()) text += fmt::format(", then {} each (median)", duration(scope.sample.median()));
+      line(text + fmt::format("; {}, {}", counted(scope.traces, "trace"), counted(scope.compilations, "compilation")));
     }
-  }
-
-  void say(const std::string& verdict) { text_ += "  " + verdict + "\n"; }
-
-  void add_verdicts() {
-    text_ += "\nin words\n";
-    double once = 0;
-    uint64_t kernels = 0, of_eager_ops = 0;
-    for (int kind = 0; kind < exec::kActivityKinds; ++kind) {
-      if (is_once(static_cast<ActivityKind>(kind))) once += by_kind_[static_cast<size_t>(kind)];
-    }
-    for (const ProfileRow& row : view_.profile.rows()) {
-      if (activity(row).kind != ActivityKind::kernel) continue;
-      kernels += row.calls;
-      if (activity(row).plan.empty()) of_eager_ops += row.calls;
-    }
-    say(fmt::format("{} kernel launch{}; kernels run for {:.1f} % of the time", kernels, kernels == 1 ? "" : "es",
-                    percent(kernel_ticks())));
-    for (const std::string& note : timeline_.notes()) say(note);
-    if (view_.profile.is_cut()) say("the trace lacks the end of the run: it has reached its limit of events");
-    add_unused();
-    const double copies = ticks_of(ActivityKind::to_device) + ticks_of(ActivityKind::to_host);
-    const double host =
-        ticks_of(ActivityKind::interpret) + ticks_of(ActivityKind::replay) + ticks_of(ActivityKind::launch);
-    constexpr double kMost = 50;
-    if (percent(once) > kMost) {
-      say(
-          fmt::format("dominated by what happens once: starting, parsing, tracing and compiling take {:.1f} %; "
-                      "steady state takes {}",
-                      percent(once), duration_text(timeline_.seconds(whole_ - once))));
-    }
-    const double steady = std::max(whole_ - once, 1.0);
-    if (copies > 0.5 * steady)
-      say(fmt::format("dominated by copies: {:.1f} % of steady state", kPercent * copies / steady));
-    if (host > 0.5 * steady && kernels > 0) {
-      say(fmt::format(
-          "launch-bound: in steady state {:.1f} % of the time no kernel runs, while the host prepares them; {}",
-          kPercent * (1 - kernel_ticks() / steady),
-          2 * of_eager_ops > kernels ? "most are of single ops, which @compile or --compile would fuse"
-                                     : "larger tensors, or more work between two host reads, would help"));
-    }
-    if (is_above_roof_) {
-      say("roof \"above\": faster than the measured peak of the device. The data stayed in a cache, fewer bytes moved "
-          "than the shapes say, or the peak was measured on a busy machine (rooflines.json in the folder of `tsl "
-          "cache`)");
-    }
-    add_waits();
-  }
-
-  /// Names the lines whose results are unused.
-  void add_unused() {
-    std::map<std::pair<std::string, std::string>, std::string> by_line;  // by specialisation and line: the ops
-    for (const UnusedOp& op : view_.profile.unused()) {
-      if (!op.span.valid()) continue;
-      std::string& ops = by_line[{op.plan, view_.sources.location(op.span)}];
-      ops += (ops.empty() ? "" : ", ") + op.name;
-    }
-    for (const auto& [at, ops] : by_line) {
-      const auto& [plan, where] = at;
-      const char* const kernels = view_.profile.is_empty(plan) ? " launches 0 kernels" : "";
-      say(fmt::format("{}{}: the result of {} ({}) is unused, so it is not computed", plan, kernels, where, ops));
-    }
-  }
-
-  /// Names the line at which the host waits longest for the device.
-  void add_waits() {
-    const ProfileRow* longest = nullptr;
-    for (const ProfileRow& row : view_.profile.rows()) {
-      const ActivityKind kind = activity(row).kind;
-      if (kind != ActivityKind::wait && kind != ActivityKind::to_host) continue;
-      if (!longest || row.ticks > longest->ticks) longest = &row;
-    }
-    if (!longest) return;
-    const double seconds = timeline_.seconds(static_cast<double>(longest->ticks));
-    if (percent(static_cast<double>(longest->ticks)) < 10) return;
-    const std::string where = locations(*longest);
-    say(fmt::format("the host waits {} for {} reads{}", duration_text(seconds), longest->calls,
-                    where.empty() ? "" : " at " + where));
   }
 
   const ProfileView& view_;
   const Timeline& timeline_;
-  double whole_ = 0;
-  std::array<double, exec::kActivityKinds> by_kind_{};
+  const TableOptions& options_;
+  const std::vector<ColumnFormat> columns_;
+  double whole_ = 0, kernel_ticks_ = 0;
   bool is_above_roof_ = false;
   std::string text_;
 };
@@ -313,18 +237,6 @@ std::string digits(double value) {
   return value >= 100  ? fmt::format("{:.0f}", value)
          : value >= 10 ? fmt::format("{:.1f}", value)
                        : fmt::format("{:.2f}", value);
-}
-
-std::vector<ProfileLine> lines_of(const ProfileView& view, const ProfileRow& row) {
-  std::vector<ProfileLine> lines;
-  const auto add = [&](const Origin& origin) {
-    if (!origin.span.valid()) return;
-    lines.push_back(
-        {origin.span.source, view.sources.get(origin.span.source).line_of(origin.span.begin), origin.is_backward});
-  };
-  for (const graph::KernelFacts::SourceOp& op : view.timeline[row.id].facts.ops) add(op.origin);
-  if (lines.empty()) add(view.timeline.origin(row.origin));
-  return lines;
 }
 
 std::string duration_text(double seconds) {

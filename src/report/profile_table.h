@@ -1,9 +1,13 @@
-// The tables of a profile: what --profile prints after a run.
+// What is shown of a profile: as tables, which --profile prints after a run, as JSON, and as a trace.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <functional>
+#include <iosfwd>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/source.h"
@@ -13,6 +17,22 @@
 
 namespace tsl::report {
 
+class Timings;
+
+/// By what the rows of a table are ordered: the greatest first, names in alphabetical order.
+enum class RowOrder : uint8_t { time, calls, median, least, most, name };
+inline constexpr std::array<std::string_view, 6> kRowOrders = {"time", "calls", "median", "least", "most", "name"};
+/// What the kernels of one row have in common. launch: name, types and lines.
+enum class RowGroups : uint8_t { launch, kernel, shape, line, category };
+inline constexpr std::array<std::string_view, 5> kRowGroups = {"launch", "kernel", "shape", "line", "category"};
+
+struct TableOptions {
+  RowOrder order = RowOrder::time;
+  RowGroups groups = RowGroups::launch;
+  size_t rows = 40;  // the most of each table
+  size_t width = 0;  // lines are cut to so many columns; 0: they are not
+};
+
 struct ProfileView {
   const exec::Timeline& timeline;
   const Profile& profile;
@@ -21,6 +41,8 @@ struct ProfileView {
   std::function<Roofline(Device)> roofline;
   bool color = false;
   const MemoryLedger* memory = nullptr;
+  const Timings* timings = nullptr;
+  TableOptions table = {};
 };
 
 /// A line of the program, and whether it is in a forward or a backward pass.
@@ -32,9 +54,42 @@ struct ProfileLine {
 
 /// Returns the line of each op of a kernel; for other activities, and for kernels of eager ops, that of the call.
 std::vector<ProfileLine> lines_of(const ProfileView& view, const ProfileRow& row);
+/// Formats a line of the program: "train.tsl:8".
+std::string location_text(const ProfileView& view, const ProfileLine& line);
+/// Formats the lines of a row: "train.tsl:8, 9, 12 (backward)".
+std::string locations_text(const ProfileView& view, const ProfileRow& row);
+/// Returns the text of a line of the program, without its indentation, as far as a table has room for it.
+std::string_view code_of(const ProfileView& view, const ProfileLine& line);
+
+/// Returns the category of a kernel. `origin`: of the call of an eager op.
+graph::Category category_of(const exec::Timeline& timeline, exec::Timeline::Id kernel, uint32_t origin);
+
+/// A row of a table: several rows of the profile that are shown as one.
+struct RowGroup {
+  std::string label;
+  const exec::Activity* kernel = nullptr;  // of all that the row shows; null: several, or none
+  bool is_kernels = false;
+  bool is_part = false;  // has a part of kernels' time only, so that the times of calls are not its own
+  double share_ticks = 0, ticks = 0, bytes = 0, flops = 0;
+  uint64_t calls = 0, least_ticks = 0, most_ticks = 0;
+  Sample sample;
+};
+/// Returns the rows of the profile in groups and in order, as the view's options say.
+std::vector<RowGroup> row_groups(const ProfileView& view);
 
 /// Formats the tables: by kernel and activity, by category, by line, by region, and what they mean in words.
 std::string profile_text(const ProfileView& view);
+
+/// Formats what a profile means in words. `is_above_roof`: a row of the table is faster than its device's limits.
+std::string verdicts_text(const ProfileView& view, bool is_above_roof);
+
+/// Formats all rows, regions and unused results as JSON. docs/profiling.md describes the keys.
+std::string profile_json(const ProfileView& view);
+
+/// Writes the kept events in Chrome's trace format (about:tracing, ui.perfetto.dev): scopes of the host, the phases of
+/// compiling, kernels and copies of each device with their lines, and arrows from each launch to its kernel and from
+/// forward kernels to their backward ones. A last event says if the trace is cut.
+void write_trace(const ProfileView& view, std::ostream& out);
 
 /// Formats a number that is not negative with three significant digits.
 std::string digits(double value);

@@ -77,11 +77,7 @@ std::map<std::string, RegionTimes> region_times(const ProfileView& view) {
     RegionTimes& times = all[view.timeline[scope.id].name];
     times.calls = scope.calls;
     times.first_seconds = seconds(view, scope.first_ticks);
-    std::vector<uint64_t> sample = scope.sample;
-    if (sample.empty()) continue;
-    const auto middle = sample.begin() + static_cast<ptrdiff_t>(sample.size() / 2);
-    std::nth_element(sample.begin(), middle, sample.end());
-    times.median_seconds = seconds(view, *middle);
+    times.median_seconds = seconds(view, scope.sample.median());
   }
   return all;
 }

@@ -1,5 +1,7 @@
 // Tests profiles as data: that rows sum to the whole, and what they say of programs, also of the examples.
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -104,6 +106,139 @@ TEST_CASE("a * b + c is one kernel with its bytes and line, and new matrices com
     CHECK(kernel["seconds_of_least"].get<double>() * kernel["calls"].get<double>() <=
           kernel["seconds_of_calls"].get<double>() * 1.0001);
   }
+}
+
+namespace {
+
+/// Returns the kernel whose name begins so, or with `line` the one of that line.
+json kernel_named(const json& profile, const std::string& name, int line = 0) {
+  for (const json& kernel : kernels_of(profile)) {
+    const bool is_there = line == 0 || (!kernel["lines"].empty() && kernel["lines"][0]["line"] == line);
+    if (is_there && kernel["name"].get<std::string>().rfind(name, 0) == 0) return kernel;
+  }
+  FAIL("no kernel " << name << " in " << profile.dump(1));
+  return {};
+}
+
+/// Returns the categories of all kernels of a line.
+std::set<std::string> categories_of(const json& profile, int line) {
+  std::set<std::string> categories;
+  for (const json& kernel : kernels_of(profile)) {
+    for (const json& each : kernel["lines"]) {
+      if (each["line"] == line) categories.insert(kernel["category"].get<std::string>());
+    }
+  }
+  return categories;
+}
+
+}  // namespace
+
+TEST_CASE("bytes count each element once for a kernel, however often it is read", "[profile]") {
+  Session s(profiled());
+  s.output(
+      "let x = ones([400, 3])\nlet rows = tensor([1, 1, 2])\n@compile\nfn f(x) {\n"
+      "  let y = sum(x, axis: 1)\n"         // 5
+      "  let z = exp(x[:, 0]) + x[:, 1]\n"  // 6
+      "  let t = x[1:] - x[:-1]\n"          // 7
+      "  let g = x[rows, :]\n"              // 8
+      "  let p = x @ x.T\n"                 // 9
+      "  return (y, z, t, g, p)\n}\nf(x)\n");
+  const json profile = profile_of(s);
+  CHECK(kernel_named(profile, "k_add_add_exp_add", 5)["bytes"] == 4 * (1200 + 400 + 400));
+  CHECK(kernel_named(profile, "k_sub", 7)["bytes"] == 4 * (1200 + 1197));
+  CHECK(kernel_named(profile, "k_take", 8)["bytes"] == 4 * (9 + 9) + 8 * 3);
+  CHECK(kernel_named(profile, "k_matmul", 9)["bytes"] == 4 * (1200 + 400 * 400));
+}
+
+TEST_CASE("a kernel's category is the kind of its work, whatever the launch", "[profile]") {
+  const std::string program =
+      "import nn\nimport optim\n"
+      "let image = randn([2, 3, 12, 12])\n"                                    // 3
+      "let c = conv2d(image, ones([4, 3, 3, 3]))\n"                            // 4
+      "let q = ones([2, 8, 16])\n"                                             // 5
+      "let a = attention(q, q, q)\n"                                           // 6
+      "let m = ones([32, 16]) @ ones([16, 8])\n"                               // 7
+      "let r = sum(m, axis: 0)\n"                                              // 8
+      "let short = sum(ones([4000, 3]), axis: 1)\n"                            // 9
+      "let e = exp(m)\n"                                                       // 10
+      "let t = reshape(m.T, [256])\n"                                          // 11
+      "let (p, opt) = optim.adam([m], [m], optim.adam_init([m]), lr: 1e-3)\n"  // 12
+      "let o = sort(r)\n"                                                      // 13
+      "let s = cumsum(r)\n"                                                    // 14
+      "let g = m[tensor([1, 2]), :]\n"                                         // 15
+      "print(c.shape, a.shape, short.shape, e.shape, t.shape, p[0].shape, o.shape, s.shape, g.shape)\n";
+  Session s(profiled());
+  s.output(program);
+  const json profile = profile_of(s);
+  using Set = std::set<std::string>;
+  CHECK(categories_of(profile, 3) == Set{"random"});
+  CHECK(categories_of(profile, 4).count("convolution") == 1);
+  CHECK(categories_of(profile, 4).count("matmul") == 0);
+  CHECK(categories_of(profile, 6) == Set{"attention"});
+  CHECK(categories_of(profile, 7).count("matmul") == 1);
+  CHECK(categories_of(profile, 8) == Set{"reduction"});
+  CHECK(categories_of(profile, 9).count("reduction") == 1);
+  CHECK(categories_of(profile, 10) == Set{"pointwise"});
+  CHECK(categories_of(profile, 11) == Set{"copy"});
+  CHECK(categories_of(profile, 12) == Set{"optimizer"});
+  CHECK(categories_of(profile, 13).count("sort") == 1);
+  CHECK(categories_of(profile, 14) == Set{"scan"});
+  CHECK(categories_of(profile, 15).count("indexing") == 1);
+}
+
+TEST_CASE("compiled convolutions, attention and updates keep their categories, also in backward passes", "[profile]") {
+  Session s(profiled());
+  s.output(
+      "import optim\nlet image = ones([2, 3, 12, 12])\nlet q = ones([2, 8, 16])\n"
+      "fn loss(p) = mean(conv2d(image, p.w)) + mean(attention(q @ p.u, q, q))\n"
+      "@compile\nfn step(p, opt) {\n  let g = grad(loss)(p)\n  return optim.adam(p, g, opt, lr: 1e-3)\n}\n"
+      "var p = {w: ones([4, 3, 3, 3]), u: ones([16, 16])}\nvar opt = optim.adam_init(p)\n"
+      "for i in 0..3 { (p, opt) = step(p, opt) }\n");
+  std::map<std::string, std::set<std::string>> names;  // of kernels by category
+  for (const json& kernel : kernels_of(profile_of(s))) {
+    if (kernel["specialisation"] != "") names[kernel["category"]].insert(kernel["name"].get<std::string>());
+  }
+  for (const char* category : {"convolution", "attention", "optimizer", "matmul"}) CHECK(names.count(category) == 1);
+  const json profile = profile_of(s);
+  bool has_backward = false;
+  for (const json& kernel : kernels_of(profile)) {
+    if (kernel["category"] != "convolution") continue;
+    for (const json& line : kernel["lines"]) has_backward |= line["backward"].get<bool>();
+  }
+  CHECK(has_backward);
+}
+
+TEST_CASE("a launch of equal kernels counts them, and a kernel without inputs is a constant", "[profile]") {
+  Session s(profiled());
+  s.output(
+      "import optim\nlet p = [ones([100]), ones([200]), ones([300])]\nlet opt = optim.adam_init(p)\n"
+      "@compile\nfn step(p, opt) = optim.adam(p, p, opt, lr: 1e-3)\nlet r = step(p, opt)\n"
+      "@compile\nfn f(x) = x @ full([8, 8], 2.0)\nlet x = ones([4, 8])\nfor i in 0..4 { f(x) }\n");
+  const json profile = profile_of(s);
+  bool has_many = false;
+  for (const json& kernel : kernels_of(profile)) has_many |= kernel["kernels"] == 3;
+  CHECK(has_many);
+  size_t constants = 0;
+  for (const json& kernel : kernels_of(profile)) {
+    if (kernel["specialisation"] == "" || !kernel["constant"].get<bool>()) continue;
+    ++constants;
+    CHECK(kernel["specialisation"] == "f:8#0");
+    CHECK(s.engine.profile_text("test.tsl", false)
+              .find("f:8#0: " + kernel["name"].get<std::string>() + " of test.tsl:8 computes the same") !=
+          std::string::npos);
+  }
+  CHECK(constants == 1);
+}
+
+TEST_CASE("median, least and most of a kernel are in order", "[profile]") {
+  Session s(profiled());
+  s.output("let x = ones([1000])\nfor i in 0..100 { let y = exp(x) }\n");
+  const json kernel = kernel_named(profile_of(s), "k_exp");
+  CHECK(kernel["calls"] == 100);
+  CHECK(kernel["seconds_of_least"].get<double>() > 0);
+  CHECK(kernel["seconds_of_least"].get<double>() <= kernel["seconds_of_median"].get<double>());
+  CHECK(kernel["seconds_of_median"].get<double>() <= kernel["seconds_of_most"].get<double>());
+  CHECK(kernel["seconds_of_most"].get<double>() <= kernel["seconds_of_calls"].get<double>());
 }
 
 TEST_CASE("a program that fails half-way has a profile up to there", "[profile]") {

@@ -11,7 +11,6 @@
 
 #include "report/dump.h"
 #include "report/profile_table.h"
-#include "report/profile_trace.h"
 #include "report/recording.h"
 #include "support/session.h"
 
