@@ -5,9 +5,12 @@
 #include <exception>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "engine/backends.h"
 #include "engine/engine.h"
+#include "io/json.h"
 #include "report/explain.h"
 #include "tensor/device_names.h"
 #include "tensor/limits.h"
@@ -302,22 +305,59 @@ void EngineRuntime::add_memory_notes(Error& error, Device device) {
     error.notes.push_back(std::move(note));
 }
 
-Value EngineRuntime::profile(const Value& function) {
+namespace {
+
+/// Returns the number of a parameter's name in a table. Throws Failure (value) if it is not there.
+template <class Enum, class Names> Enum choice_of(const char* parameter, const std::string& name, const Names& names) {
+  const auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end())
+    fail_argument(ErrorKind::value, parameter,
+                  fmt::format("profile: {} is one of {}, not '{}'", parameter, fmt::join(names, ", "), name));
+  return static_cast<Enum>(at - names.begin());
+}
+
+}  // namespace
+
+Value EngineRuntime::profile(const Value& function, const ProfileRequest& request) {
   abort_trace("profile() runs in it");
-  const std::string title = to_repr(context_, function);
+  report::TableOptions table;
+  table.order = choice_of<report::RowOrder>("sort", request.sort, report::kRowOrders);
+  table.groups = choice_of<report::RowGroups>("group", request.group, report::kRowGroups);
+  table.rows = static_cast<size_t>(request.rows);
+  const std::string title = request.name.empty() ? to_repr(context_, function) : request.name;
   exec::Timeline* const whole = devices_.timeline();  // which records nothing meanwhile
   const exec::ActivityScope scope(whole, whole ? whole->range("profile(" + title + ")") : 0);
-  Profiling profiling(context_, devices_, memory(), backends_.ranges(), options_, options_.trace_events);
-  const auto log = [&] { context_.write_log(profiling.text(title, false)); };
+  for (int64_t i = 0; i < request.warmup; ++i) context_.call(function, {});
+  devices_.deferred_errors().flush();
+  Profiling profiling(context_, devices_, memory(), backends_.ranges(), options_,
+                      request.trace_file.empty() ? 0 : report::kTraceEvents);
+  const auto show = [&] {
+    if (request.rows > 0) context_.write_log(profiling.text(title, false, table));
+    if (!request.trace_file.empty()) profiling.write_trace(request.trace_file);
+  };
+  exec::Timeline* const steps = request.steps > 0 ? &profiling.timeline() : nullptr;
+  Value result;
   try {
-    Value result = context_.call(function, {});
-    devices_.deferred_errors().flush();
-    log();
-    return result;
+    for (int64_t i = 0; i < std::max<int64_t>(request.steps, 1); ++i) {
+      const exec::ActivityScope step(steps, steps ? steps->range(title) : 0);
+      result = context_.call(function, {});
+      devices_.deferred_errors().flush();
+    }
   } catch (const Failure&) {
-    log();  // up to there
+    show();  // up to there
     throw;
   }
+  show();
+  return steps ? as_data(profiling.json(title), std::move(result)) : result;
+}
+
+/// Makes a record of the profile's JSON, and adds the result of the last call.
+Value EngineRuntime::as_data(const std::string& json, Value result) {
+  const Value document = parse_json(context_, json, "the profile");
+  const Record& record = document.as<Record>();
+  std::vector<std::pair<Name, Value>> fields{{context_.names().intern("result"), std::move(result)}};
+  for (size_t i = 0; i < record.values.size(); ++i) fields.emplace_back(record.keys->names[i], record.values[i]);
+  return make_record(std::move(fields));
 }
 
 Value EngineRuntime::with_range(const std::string& name, const Value& function) {

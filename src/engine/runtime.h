@@ -59,7 +59,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Counters counters(Device device) override { return devices_.counters(device); }
   TraceCounts trace_counts() const override { return regions_.counts(); }
   std::string explain(const Value& function) override;
-  Value profile(const Value& function) override;
+  Value profile(const Value& function, const ProfileRequest& request) override;
   Value with_range(const std::string& name, const Value& function) override;
   void resume() override { devices_.forget_active(); }
   void enter(Cell& cell) override;
@@ -98,6 +98,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   int64_t tensor_limit(Device device) override;
   Origin location() const override;
   void begin_profile();
+  Value as_data(const std::string& json, Value result);
   void show_ranges(exec::RangeSink& ranges);
   report::MemoryLedger& memory();
   void add_memory_notes(Error& error, Device device);

@@ -362,3 +362,64 @@ TEST_CASE("lines of tables fit the width, with fewer columns where it is small",
     CHECK(contains(text, "GB/s") == (width >= 100));
   }
 }
+
+// ---- profile(f, …) -----------------------------------------------------------------------------------------------
+
+TEST_CASE("profile(f, steps: n) returns its table as data, with the last result", "[profile]") {
+  Session s;
+  std::string log;
+  s.engine.log = [&log](std::string_view text) { log += text; };
+  s.output(
+      "let x = ones([50])\nvar calls = 0\nfn work() {\n  calls += 1\n  let y = exp(x)\n  return calls + 0.0 * y[0]\n}\n"
+      "let p = profile(work, name: \"training\", sort: \"calls\", rows: 3, warmup: 2, steps: 4)\n"
+      "assert(calls == 6)\nassert(p.result.item() == 6.0)\nassert(p.title == \"training\")\n"
+      "assert(p.seconds > 0.0)\nassert(p.regions[0].name == \"training\")\nassert(p.regions[0].calls == 4)\n"
+      "var found = 0\nfor row in p.rows {\n"
+      "  if row.name.startswith(\"k_exp\") {\n    found += 1\n    assert(row.calls == 4)\n"
+      "    assert(row.category == \"pointwise\")\n    assert(row.bytes == 400)\n  }\n}\nassert(found == 1)\n");
+  INFO(log);
+  CHECK(contains(log, "profile of training"));
+  CHECK(contains(log, "more rows"));
+}
+
+TEST_CASE("profile(f, rows: 0) logs nothing", "[profile]") {
+  Session s;
+  std::string log;
+  s.engine.log = [&log](std::string_view text) { log += text; };
+  CHECK(s.eval("profile(fn() = 3, rows: 0)") == "3");
+  CHECK(log.empty());
+}
+
+TEST_CASE("profile(f, to: file) writes the trace of what f does, and nothing before it", "[profile]") {
+  Session s;
+  s.engine.log = [](std::string_view) {};
+  const std::string path = "test_profile_section.json";
+  s.output("let x = ones([50])\nlet a = sin(x)\nlet b = profile(fn() = exp(x), to: \"" + path + "\")\n");
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  std::remove(path.c_str());
+  CHECK(contains(text.str(), "k_exp"));
+  CHECK_FALSE(contains(text.str(), "k_sin"));
+  CHECK(nlohmann::json::parse(text.str())["traceEvents"].size() > 2);
+}
+
+TEST_CASE("profile() needs the permissions of what it gives, and names that it knows", "[profile]") {
+  EngineOptions options;
+  options.permissions.files = options.permissions.clock = false;
+  Session s(options);
+  s.engine.log = [](std::string_view) {};
+  const auto error = [&s](const std::string& code) {
+    try {
+      s.eval(code);
+    } catch (const Failure& failure) { return failure.error().message; }
+    return std::string();
+  };
+  CHECK(s.eval("profile(fn() = 3)") == "3");
+  CHECK(contains(error("profile(fn() = 3, to: \"x.json\")"), "files"));
+  CHECK(contains(error("profile(fn() = 3, steps: 2)"), "clock"));
+  CHECK(error("profile(fn() = 3, sort: \"size\")") ==
+        "profile: sort is one of time, calls, median, least, most, name, not 'size'");
+  CHECK(contains(error("profile(fn() = 3, group: \"size\")"), "launch, kernel, shape, line, category"));
+  CHECK_FALSE(error("profile(fn() = 3, rows: -1)").empty());
+}
