@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <exception>
+#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -324,16 +327,18 @@ Value EngineRuntime::profile(const Value& function, const ProfileRequest& reques
   table.order = choice_of<report::RowOrder>("sort", request.sort, report::kRowOrders);
   table.groups = choice_of<report::RowGroups>("group", request.group, report::kRowGroups);
   table.rows = static_cast<size_t>(request.rows);
+  const bool is_traced = !request.trace_file.empty();
+  if (is_traced && !std::ofstream(request.trace_file, std::ios::app))  // before f is called for nothing
+    fail(ErrorKind::io, "cannot write {}: {}", request.trace_file, std::strerror(errno));
   const std::string title = request.name.empty() ? to_repr(context_, function) : request.name;
   exec::Timeline* const whole = devices_.timeline();  // which records nothing meanwhile
   const exec::ActivityScope scope(whole, whole ? whole->range("profile(" + title + ")") : 0);
   for (int64_t i = 0; i < request.warmup; ++i) context_.call(function, {});
   devices_.deferred_errors().flush();
-  Profiling profiling(context_, devices_, memory(), backends_.ranges(), options_,
-                      request.trace_file.empty() ? 0 : report::kTraceEvents);
+  Profiling profiling(context_, devices_, memory(), backends_.ranges(), options_, is_traced ? report::kTraceEvents : 0);
   const auto show = [&] {
     if (request.rows > 0) context_.write_log(profiling.text(title, false, table));
-    if (!request.trace_file.empty()) profiling.write_trace(request.trace_file);
+    if (is_traced) profiling.write_trace(request.trace_file);
   };
   exec::Timeline* const steps = request.steps > 0 ? &profiling.timeline() : nullptr;
   Value result;

@@ -155,19 +155,19 @@ class TraceWriter {
   void write_backward_flows() {
     std::stable_sort(kernels_.begin(), kernels_.end(),
                      [](const KernelSlice& a, const KernelSlice& b) { return a.begin < b.begin; });
-    using Place = std::tuple<uint32_t, uint32_t, uint32_t>;
-    std::map<Place, const KernelSlice*> forward;  // the last one
+    using Position = std::tuple<uint32_t, uint32_t, uint32_t>;
+    std::map<Position, const KernelSlice*> forward;  // the last one
     uint64_t number = 0;
     for (const KernelSlice& kernel : kernels_) {
       const std::vector<Origin> origins = origins_of(timeline_[kernel.id], kernel.origin);
-      const auto place_of = [](const Origin& at) { return Place{at.span.source, at.span.begin, at.span.end}; };
+      const auto position_of = [](const Origin& at) { return Position{at.span.source, at.span.begin, at.span.end}; };
       std::set<const KernelSlice*> from;
       for (const Origin& origin : origins) {
-        const auto at = forward.find(place_of(origin));
+        const auto at = forward.find(position_of(origin));
         if (origin.is_backward && at != forward.end()) from.insert(at->second);
       }
       for (const Origin& origin : origins) {
-        if (!origin.is_backward) forward[place_of(origin)] = &kernel;
+        if (!origin.is_backward) forward[position_of(origin)] = &kernel;
       }
       for (const KernelSlice* each : from)
         put_flow(++number, "backward", {each->track, each->begin}, {kernel.track, kernel.begin});

@@ -259,7 +259,8 @@ std::vector<std::string> rows_of(const std::string& text) {
 }
 
 constexpr const char* kThreeKernels =
-    "let x = ones([100])\nlet m = ones([20, 20])\nfor i in 0..30 { let y = exp(x) }\nfor i in 0..20 { let y = exp(m) }\n"
+    "let x = ones([100])\nlet m = ones([20, 20])\nfor i in 0..30 { let y = exp(x) }\nfor i in 0..20 { let y = exp(m) "
+    "}\n"
     "for i in 0..10 { let y = sin(x) }\n";
 
 std::string table_of(const std::string& program, const report::TableOptions& options) {
@@ -402,6 +403,14 @@ TEST_CASE("profile(f, to: file) writes the trace of what f does, and nothing bef
   CHECK(contains(text.str(), "k_exp"));
   CHECK_FALSE(contains(text.str(), "k_sin"));
   CHECK(nlohmann::json::parse(text.str())["traceEvents"].size() > 2);
+}
+
+TEST_CASE("profile(f, to: file) does not call f if the file cannot be written", "[profile]") {
+  Session s;
+  s.engine.log = [](std::string_view) {};
+  CHECK(s.output("var calls = 0\nfn f() { calls += 1 }\n"
+                 "try { profile(f, to: \"/nowhere/trace.json\") } catch e { print(e.kind) }\nprint(calls)\n") ==
+        "io\n0\n");
 }
 
 TEST_CASE("profile() needs the permissions of what it gives, and names that it knows", "[profile]") {
