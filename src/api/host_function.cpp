@@ -9,6 +9,7 @@
 
 #include "api/host.h"
 #include "base/error.h"
+#include "exec/timeline.h"
 #include "value/context.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
@@ -45,9 +46,17 @@ class BorrowedHandles {
        problem.status == status ? problem.error.message : "it did not say why");
 }
 
+/// Returns the activity of a native function, or its derivative, in a profile.
+exec::Timeline::Id activity_of(exec::Timeline& timeline, const HostFunction& function, tsl_native native) {
+  const bool is_derivative = native != function.call;
+  return timeline.native(fmt::format("{}{}", function.name, is_derivative ? " (derivative)" : ""));
+}
+
 /// Calls a native function, or its derivative.
 Value call_host_program(const HostFunction& function, tsl_native native, std::span<const Value> args) {
   Host& host = function.host;
+  exec::Timeline* const timeline = host.engine().timeline();
+  const exec::ActivityScope scope(timeline, timeline ? activity_of(*timeline, function, native) : 0);
   const BorrowedHandles arguments(host, args);
   host.has_function_error = false;
   tsl_value result = {0};

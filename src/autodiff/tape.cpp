@@ -72,7 +72,7 @@ void Tape::record(const OpDef& def, std::span<const Operand> operands, const Att
   call.operand_count = static_cast<uint32_t>(operands.size());
   if (reads_attrs(def)) call.attrs = std::make_unique<const Attrs>(attrs);
   call.result = result;
-  call.origin = Origin(origin.span, true, origin.range);
+  call.origin = Origin(origin.span, true, origin.work, origin.range);
   for (const Operand& operand : operands) {
     operands_.push_back(operand);
     operand_nodes_.push_back(node_of(operand));

@@ -26,15 +26,19 @@ inline Span join(Span a, Span b) {
   return {a.source, a.begin < b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end};
 }
 
+/// Work that several ops do together, and that reports name as a whole.
+enum class ComposedWork : uint8_t { none, convolution, attention, optimizer, reduction };
+
 /// Where the program calls an op. The ops of a backward pass have the position of the call that they differentiate.
 struct Origin {
   Span span;
   bool is_backward = false;
-  uint32_t range = 0;  // of SourceMap::ranges(): the innermost with_range() around the call
+  ComposedWork work = ComposedWork::none;  // that the op is part of
+  uint32_t range = 0;                      // of SourceMap::ranges(): the innermost around the call
 
   Origin() = default;
-  Origin(Span position, bool backward = false, uint32_t named = 0)
-      : span(position), is_backward(backward), range(named) {}
+  Origin(Span position, bool backward = false, ComposedWork part_of = ComposedWork::none, uint32_t innermost = 0)
+      : span(position), is_backward(backward), work(part_of), range(innermost) {}
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 

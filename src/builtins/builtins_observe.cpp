@@ -8,15 +8,37 @@ namespace tsl {
 
 namespace {
 
-Value profile_builtin(Context& context, Args args) { return context.runtime().profile(args[0]); }
+Value profile_builtin(Context& context, Args args) {
+  const auto text = [&](size_t i, const char* what) {
+    return args[i].is_nil() ? std::string() : expect_string(context, args[i], what);
+  };
+  ProfileRequest request;
+  request.name = text(1, "name");
+  request.trace_file = text(2, "to");
+  request.sort = text(3, "sort");
+  request.group = text(4, "group");
+  request.rows = expect_int(context, args[5], "rows");
+  request.warmup = expect_int(context, args[6], "warmup");
+  request.steps = args[7].is_nil() ? 0 : expect_int(context, args[7], "steps");
+  if (!request.trace_file.empty()) require_permission(context.permissions().files, "files");
+  if (request.steps > 0) require_permission(context.permissions().clock, "the clock");
+  return context.runtime().profile(args[0], request);
+}
 
 Value with_range_builtin(Context& context, Args args) {
   return context.runtime().with_range(expect_string(context, args[0], "name"), args[1]);
 }
 
 constexpr Builtin kRows[] = {
-    with_effect({"profile", "profile(f: fn)", "calls f, and logs what took how long; returns its result",
-                 profile_builtin, "host"}),
+    with_effect(
+        {"profile",
+         "profile(f: fn, name: str | nil = nil, to: str | nil = nil, sort: str = \"time\", "
+         "group: str = \"launch\", rows: int in 0.. = 40, warmup: int in 0.. = 0, "
+         "steps: int | nil in 1.. = nil)",
+         "calls f, and logs what took how long; returns its result. f is called `warmup` times before, and "
+         "`steps` times if that is given:\nthen the result is a record of the profile, with the last result of f "
+         "as `result`. `to` is a file for a trace",
+         profile_builtin, "host"}),
     with_effect({"with_range", "with_range(name: str, f: fn)",
                  "calls f as a named range of profiles and traces; returns its result", with_range_builtin, "host"}),
 };

@@ -128,9 +128,10 @@ struct CallArguments {
 };
 
 struct Proto : FunctionInfo {
-  Span extent;                   // of the whole declaration, or of the module
-  bool is_internal = false;      // in the prelude: no region of its own under --compile
-  bool is_library = false;       // in the standard library: hidden from tracebacks
+  Span extent;               // of the whole declaration, or of the module
+  bool is_internal = false;  // in the prelude: no region of its own under --compile
+  bool is_library = false;   // in the standard library: hidden from tracebacks
+  ComposedWork work = ComposedWork::none;
   bool is_compiled = false;      // has @compile
   bool tests_arguments = false;  // has annotations on parameters
   /// The number of arguments for which a call needs no further checks; kNoDirectCall if there is none.

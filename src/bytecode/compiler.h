@@ -22,6 +22,7 @@ struct CompileOptions {
   bool is_internal = false;  // a module of the prelude
   bool is_library = false;   // a module of the standard library, the prelude included
   std::string_view text{};   // of the source, for the messages of assert; may be empty
+  std::string_view name{};   // of the source
 };
 
 /// Compiles a module's top level and all functions in it. `cells` holds the cells of variables that exist already

@@ -15,6 +15,24 @@ namespace {
 
 constexpr const char* kRegisters = "variables, or parts of one expression,";
 
+struct LibraryFunction {
+  std::string_view module;
+  std::string_view name;  // "": each function of the module
+  ComposedWork work;
+};
+constexpr LibraryFunction kLibraryWork[] = {
+    {"<stdlib>/prelude/neural.tsl", "conv2d", ComposedWork::convolution},
+    {"<stdlib>/prelude/neural.tsl", "attention", ComposedWork::attention},
+    {"<stdlib>/optim.tsl", "", ComposedWork::optimizer},
+};
+
+ComposedWork work_of(const CompileOptions& options, std::string_view function) {
+  for (const LibraryFunction& row : kLibraryWork) {
+    if (row.module == options.name && (row.name.empty() || row.name == function)) return row.work;
+  }
+  return ComposedWork::none;
+}
+
 }  // namespace
 
 FunctionCompiler::FunctionCompiler(ModuleCompilation& module, const ast::Function& function,
@@ -29,6 +47,7 @@ std::unique_ptr<Proto> FunctionCompiler::run() {
   proto_->is_module = function_.is_module;
   proto_->is_internal = module_.options.is_internal;
   proto_->is_library = module_.options.is_library;
+  if (proto_->is_library) proto_->work = work_of(module_.options, proto_->display_name());
   variable_slots_.resize(function_.variables.size());
   for (const Variable* v : function_.captures) {
     if (!is_global(*v)) capture_index(*v);

@@ -174,6 +174,11 @@ int parse_command(int argc, char** argv, Command& command) {
     std::cerr << "tsl: --json goes with --check\nRun with --help for more information.\n";
     return kExitUsage;
   }
+  for (const char* const option : {"--sort", "--group", "--rows"}) {
+    if (app.count(option) == 0 || command.engine.reports.profile) continue;
+    std::cerr << "tsl: " << option << " goes with --profile\n" << kMoreHelp;
+    return kExitUsage;
+  }
   if (command.report.explain) {
     command.engine.profile = command.engine.record = true;
     command.engine.trace_events = std::max(command.engine.trace_events, report::kTimelineEvents);

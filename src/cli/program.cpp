@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "engine/modules.h"
@@ -118,12 +119,22 @@ std::string title_of(const Command& command) {
   return command.kind == Command::Kind::code ? "<command line>" : "<stdin>";
 }
 
+/// Returns the columns of the terminal at standard error; 0 if there is none.
+size_t terminal_width() {
+  if (isatty(STDERR_FILENO) == 0) return 0;
+  const char* const columns = std::getenv("COLUMNS");
+  if (const int wanted = columns ? std::atoi(columns) : 0; wanted > 0) return static_cast<size_t>(wanted);
+  struct winsize size = {};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 /// Writes the profile of the run, also of one that failed. Returns the exit code.
 int write_profile(const Command& command, Engine& engine, bool color, int code) {
   if (!command.engine.reports.needs_profile()) return code;
   std::fflush(stdout);
   try {
-    write_profiles(engine, title_of(command), color, [](std::string_view text) { std::cerr << text << std::flush; });
+    write_profiles(engine, title_of(command), color, terminal_width(),
+                   [](std::string_view text) { std::cerr << text << std::flush; });
   } catch (const Failure& failure) {
     const int failed = report_error(failure.error(), engine, color);
     return code == 0 ? failed : code;

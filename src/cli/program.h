@@ -8,6 +8,7 @@
 
 #include "engine/bench.h"
 #include "engine/engine.h"
+#include "profile/profile_table.h"
 
 namespace tsl {
 

@@ -84,6 +84,10 @@ std::string Engine::profile_text(const std::string& title, bool color) {
   return runtime_->profiling()->text(title, color);
 }
 
+std::string Engine::profile_text(const std::string& title, bool color, const report::TableOptions& table) {
+  return runtime_->profiling()->text(title, color, table);
+}
+
 std::string Engine::profile_json(const std::string& title) { return runtime_->profiling()->json(title); }
 
 std::string Engine::timings_text(const std::string& title) { return runtime_->profiling()->timings_text(title); }

@@ -14,6 +14,7 @@
 #include "backend/cpu/memory.h"
 #include "backend/cpu/threads.h"
 #include "exec/backend_options.h"
+#include "profile/table_options.h"
 #include "tensor/tensor.h"
 #include "value/context.h"
 #include "value/value.h"
@@ -26,7 +27,7 @@ class Timeline;
 
 namespace tsl::report {
 struct Recording;
-}
+}  // namespace tsl::report
 
 namespace tsl {
 
@@ -35,11 +36,12 @@ enum class Warnings : uint8_t { on, off, error };
 
 /// What is written about a run after it; run_reports.h writes it.
 struct RunReports {
-  bool timings = false;      // where the time for compiling went, as a table
-  bool profile = false;      // what took how long, as tables
-  std::string trace;         // the file for the profile as a Chrome trace; "": none
-  std::string profile_json;  // the file for the profile as JSON; "": none
-  std::string dump;          // the folder for each stage of compiled code; "": none
+  bool timings = false;             // where the time for compiling went, as a table
+  bool profile = false;             // what took how long, as tables
+  std::string trace;                // the file for the profile as a Chrome trace; "": none
+  std::string profile_json;         // the file for the profile as JSON; "": none
+  std::string dump;                 // the folder for each stage of compiled code; "": none
+  report::TableOptions table = {};  // of the profile
   bool needs_profile() const { return timings || profile || !trace.empty() || !profile_json.empty(); }
 };
 
@@ -119,6 +121,7 @@ class Engine final : public Context {
   bool is_running() const;
   /// Formats the profile so far as tables (EngineOptions::profile must be set).
   std::string profile_text(const std::string& title, bool color);
+  std::string profile_text(const std::string& title, bool color, const report::TableOptions& table);
   /// Formats the profile so far as JSON.
   std::string profile_json(const std::string& title);
   /// Formats where the time for compiling went so far.

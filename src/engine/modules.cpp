@@ -173,7 +173,9 @@ std::unique_ptr<Proto> ModuleLoader::to_bytecode(const ast::Module& module, cons
                                                  VariableCells& cells) {
   const exec::ActivityScope scope(engine_.timeline(), exec::ActivityKind::parse);
   CompileOptions with_text = options;
-  with_text.text = engine_.sources().get(module.source).text();
+  const Source& source = engine_.sources().get(module.source);
+  with_text.text = source.text();
+  with_text.name = source.name();
   return compile(engine_.builtins(), module, with_text, cells);
 }
 

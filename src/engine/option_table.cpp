@@ -119,6 +119,13 @@ std::string read_topics(EngineOptions& options, const std::string& list) {
   return problem;
 }
 
+std::string read_rows(EngineOptions& options, const std::string& text) {
+  int rows = 0;
+  if (!read_number(text, rows)) return "'" + text + "' is not a number from 0 to 9999";
+  options.reports.table.rows = static_cast<size_t>(rows);
+  return "";
+}
+
 /// Reads `on`, `off`, or a file for a trace.
 std::string read_profile(EngineOptions& options, const std::string& value) {
   options.reports.profile = value != "off";
@@ -153,6 +160,17 @@ void add_reports(std::vector<EngineOption>& rows) {
                       [](EngineOptions& options, bool on) { options.reports.timings = on; }));
   rows.push_back({"--profile", kGroup, Form::flag_or_file, "FILE",
                   "Say after the run what took how long; --profile=FILE also writes a Chrome trace", read_profile});
+  const auto words = [](const auto& names) { return std::vector<std::string>(names.begin(), names.end()); };
+  rows.push_back(choice(
+      "--sort", kGroup, words(report::kRowOrders), "By what --profile orders its rows (default: time)",
+      [](EngineOptions& options, size_t word) { options.reports.table.order = static_cast<report::RowOrder>(word); }));
+  rows.push_back(choice("--group", kGroup, words(report::kRowGroups),
+                        "What kernels in a row of --profile have in common (default: launch: name, types and lines)",
+                        [](EngineOptions& options, size_t word) {
+                          options.reports.table.groups = static_cast<report::RowGroups>(word);
+                        }));
+  rows.push_back(
+      {"--rows", kGroup, Form::value, "N", "The most rows of each table of --profile (default: 40)", read_rows});
   rows.push_back(text_option("--profile-json", kGroup, "FILE", "Write the profile to FILE, for tools",
                              [](EngineOptions& options) -> std::string& { return options.reports.profile_json; }));
   rows.push_back(text_option("--dump", kGroup, "DIR", "Write each stage of compiled code to files in DIR",

@@ -9,21 +9,27 @@
 #include "engine/engine.h"
 
 #include "engine/roofline.h"
-#include "report/profile_json.h"
-#include "report/profile_trace.h"
 #include "report/times.h"
 #include "value/context.h"
 
 namespace tsl {
 
+namespace {
+
+// So that the phases of compilations are a small part of a trace.
+constexpr size_t kEventsPerPhase = 10;
+
+}  // namespace
+
 Profiling::Profiling(Context& context, exec::Devices& devices, report::MemoryLedger& memory, exec::RangeSink* ranges,
-                     const EngineOptions& options)
+                     const EngineOptions& options, size_t trace_events)
     : context_(context),
       devices_(devices),
       memory_(memory),
       options_(options),
       peaks_before_(memory.begin_peaks()),
-      profile_(options.trace_events),
+      profile_(trace_events),
+      timings_(trace_events / kEventsPerPhase),
       timeline_(profile_, ranges),
       before_(devices.instruments()) {
   devices_.instruments().timeline = &timeline_;
@@ -43,7 +49,7 @@ Profiling::~Profiling() {
 report::ProfileView Profiling::view(const std::string& title, bool color) {
   timeline_.flush();
   memory_.look();
-  return {timeline_, profile_, context_.sources(), title, rooflines(), color, &memory_};
+  return {timeline_, profile_, context_.sources(), title, rooflines(), color, &memory_, &timings_};
 }
 
 std::function<report::Roofline(Device)> Profiling::rooflines() {
@@ -54,7 +60,11 @@ std::function<report::Roofline(Device)> Profiling::rooflines() {
   };
 }
 
-std::string Profiling::text(const std::string& title, bool color) { return report::profile_text(view(title, color)); }
+std::string Profiling::text(const std::string& title, bool color, const report::TableOptions& table) {
+  report::ProfileView shown = view(title, color);
+  shown.table = table;
+  return report::profile_text(shown);
+}
 
 std::string Profiling::json(const std::string& title) { return report::profile_json(view(title, false)); }
 

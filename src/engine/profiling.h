@@ -6,11 +6,11 @@
 #include <string>
 
 #include "exec/devices.h"
-#include "report/memory_ledger.h"
-#include "report/profile.h"
-#include "report/profile_table.h"
+#include "profile/memory_ledger.h"
+#include "profile/profile.h"
+#include "profile/profile_table.h"
+#include "profile/timings.h"
 #include "report/recording.h"
-#include "report/timings.h"
 
 namespace tsl {
 
@@ -19,10 +19,9 @@ struct EngineOptions;
 
 class Profiling {
  public:
-  /// Begins. EngineOptions::trace_events are kept for a trace.
-  /// `ranges`: shows the scopes as well, or null.
+  /// Begins. `ranges`: shows the scopes as well, or null. `trace_events`: the most that are kept for a trace.
   Profiling(Context& context, exec::Devices& devices, report::MemoryLedger& memory, exec::RangeSink* ranges,
-            const EngineOptions& options);
+            const EngineOptions& options, size_t trace_events);
   /// Ends; the devices have the instruments that they had before.
   ~Profiling();
   Profiling(const Profiling&) = delete;
@@ -30,7 +29,7 @@ class Profiling {
 
   exec::Timeline& timeline() { return timeline_; }
   /// Formats the profile so far as tables.
-  std::string text(const std::string& title, bool color);
+  std::string text(const std::string& title, bool color, const report::TableOptions& table = {});
   /// Formats the profile so far as JSON.
   std::string json(const std::string& title);
   /// Formats what compiling took so far.

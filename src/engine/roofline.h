@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/engine.h"
-#include "report/roofline.h"
+#include "profile/roofline.h"
 
 namespace tsl {
 

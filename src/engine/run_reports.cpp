@@ -62,12 +62,14 @@ void prepare_reports(EngineOptions& options) {
   for (const std::string& file : {reports.trace, reports.profile_json}) require_writable(file);
 }
 
-void write_profiles(Engine& engine, const std::string& title, bool color,
+void write_profiles(Engine& engine, const std::string& title, bool color, size_t width,
                     const std::function<void(std::string_view)>& show) {
   const RunReports& reports = engine.options().reports;
   if (!reports.needs_profile() || !engine.is_profiling()) return;
   if (reports.timings) show(engine.timings_text(title));
-  if (reports.profile) show(engine.profile_text(title, color));
+  report::TableOptions table = reports.table;
+  table.width = width;
+  if (reports.profile) show(engine.profile_text(title, color, table));
   if (!reports.trace.empty()) engine.write_trace(reports.trace);
   if (!reports.profile_json.empty()) report::write_file(reports.profile_json, engine.profile_json(title));
 }

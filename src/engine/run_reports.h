@@ -19,7 +19,8 @@ void prepare_reports(EngineOptions& options);
 void require_writable(const std::string& path);
 
 /// Writes the reports on the engine's profile, if it has one: `show` receives the tables. Throws Failure (io).
-void write_profiles(Engine& engine, const std::string& title, bool color,
+/// `width`: of the tables, in columns; 0: any.
+void write_profiles(Engine& engine, const std::string& title, bool color, size_t width,
                     const std::function<void(std::string_view)>& show);
 /// Writes the dump, if there is to be one. Throws Failure (io).
 void write_dump(Engine& engine);

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <exception>
+#include <fstream>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "engine/backends.h"
 #include "engine/engine.h"
+#include "io/json.h"
 #include "report/explain.h"
 #include "tensor/device_names.h"
 #include "tensor/limits.h"
@@ -158,8 +164,17 @@ Tensor EngineRuntime::read(const Tensor& tensor) {
   return trace()->read(tensor);
 }
 
+void EngineRuntime::locate_read() {
+  if (exec::Timeline* timeline = devices_.timeline()) timeline->set_origin(location_in_range());
+}
+
+Tensor EngineRuntime::to_host(const Tensor& tensor) {
+  locate_read();
+  return devices_.to_host(read(tensor));
+}
+
 Value EngineRuntime::read_number(const Tensor& tensor) {
-  if (exec::Timeline* timeline = devices_.timeline()) timeline->set_origin({location(), false, range()});
+  locate_read();
   return trace() ? trace()->read_number(tensor) : Value(jit::element(devices_, tensor));
 }
 
@@ -277,7 +292,7 @@ Tensor EngineRuntime::move(const Tensor& tensor, const Attrs& attrs) {
   return trace() ? trace()->move(tensor, attrs.device) : devices_.move(tensor, attrs.device);
 }
 
-Span EngineRuntime::location() const { return interpreter_.location(); }
+Origin EngineRuntime::location() const { return interpreter_.origin(); }
 
 report::MemoryLedger& EngineRuntime::memory() {
   if (!memory_) {
@@ -310,22 +325,61 @@ void EngineRuntime::synchronize() {
   devices_.synchronize();
 }
 
-Value EngineRuntime::profile(const Value& function) {
+namespace {
+
+/// Returns the number of a parameter's name in a table. Throws Failure (value) if it is not there.
+template <class Enum, class Names> Enum choice_of(const char* parameter, const std::string& name, const Names& names) {
+  const auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end())
+    fail_argument(ErrorKind::value, parameter,
+                  fmt::format("profile: {} is one of {}, not '{}'", parameter, fmt::join(names, ", "), name));
+  return static_cast<Enum>(at - names.begin());
+}
+
+}  // namespace
+
+Value EngineRuntime::profile(const Value& function, const ProfileRequest& request) {
   abort_trace("profile() runs in it");
-  const std::string title = to_repr(context_, function);
+  report::TableOptions table;
+  table.order = choice_of<report::RowOrder>("sort", request.sort, report::kRowOrders);
+  table.groups = choice_of<report::RowGroups>("group", request.group, report::kRowGroups);
+  table.rows = static_cast<size_t>(request.rows);
+  const bool is_traced = !request.trace_file.empty();
+  if (is_traced && !std::ofstream(request.trace_file, std::ios::app))  // before f is called for nothing
+    fail(ErrorKind::io, "cannot write {}: {}", request.trace_file, std::strerror(errno));
+  const std::string title = request.name.empty() ? to_repr(context_, function) : request.name;
   exec::Timeline* const whole = devices_.timeline();  // which records nothing meanwhile
   const exec::ActivityScope scope(whole, whole ? whole->range("profile(" + title + ")") : 0);
-  Profiling profiling(context_, devices_, memory(), backends_.ranges(), options_);
-  const auto log = [&] { context_.write_log(profiling.text(title, false)); };
+  for (int64_t i = 0; i < request.warmup; ++i) context_.call(function, {});
+  devices_.deferred_errors().flush();
+  Profiling profiling(context_, devices_, memory(), backends_.ranges(), options_, is_traced ? report::kTraceEvents : 0);
+  const auto show = [&] {
+    if (request.rows > 0) context_.write_log(profiling.text(title, false, table));
+    if (is_traced) profiling.write_trace(request.trace_file);
+  };
+  exec::Timeline* const steps = request.steps > 0 ? &profiling.timeline() : nullptr;
+  Value result;
   try {
-    Value result = context_.call(function, {});
-    devices_.deferred_errors().flush();
-    log();
-    return result;
+    for (int64_t i = 0; i < std::max<int64_t>(request.steps, 1); ++i) {
+      const exec::ActivityScope step(steps, steps ? steps->range(title) : 0);
+      result = context_.call(function, {});
+      devices_.deferred_errors().flush();
+    }
   } catch (const Failure&) {
-    log();  // up to there
+    show();  // up to there
     throw;
   }
+  show();
+  return steps ? as_data(profiling.json(title), std::move(result)) : result;
+}
+
+/// Makes a record of the profile's JSON, and adds the result of the last call.
+Value EngineRuntime::as_data(const std::string& json, Value result) {
+  const Value document = parse_json(context_, json, "the profile");
+  const Record& record = document.as<Record>();
+  std::vector<std::pair<Name, Value>> fields{{context_.names().intern("result"), std::move(result)}};
+  for (size_t i = 0; i < record.values.size(); ++i) fields.emplace_back(record.keys->names[i], record.values[i]);
+  return make_record(std::move(fields));
 }
 
 Value EngineRuntime::with_range(const std::string& name, const Value& function) {
@@ -350,12 +404,14 @@ Value EngineRuntime::with_range(const std::string& name, const Value& function) 
 }
 
 void EngineRuntime::begin_profile() {
-  profiling_ = std::make_unique<Profiling>(context_, devices_, memory(), backends_.ranges(), options_);
+  profiling_ =
+      std::make_unique<Profiling>(context_, devices_, memory(), backends_.ranges(), options_, options_.trace_events);
   devices_.timeline()->begin(devices_.timeline()->of(exec::ActivityKind::start_up));
 }
 
 void EngineRuntime::start_profile() {
-  profiling_ = std::make_unique<Profiling>(context_, devices_, memory(), backends_.ranges(), options_);
+  profiling_ =
+      std::make_unique<Profiling>(context_, devices_, memory(), backends_.ranges(), options_, options_.trace_events);
   has_started_ = true;
 }
 

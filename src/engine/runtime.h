@@ -52,7 +52,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Tensor to_device(Tensor host) override { return devices_.to_device(host, device()); }
   Tensor read(const Tensor& tensor) override;
   Value read_number(const Tensor& tensor) override;
-  Tensor to_host(const Tensor& tensor) override { return devices_.to_host(read(tensor)); }
+  Tensor to_host(const Tensor& tensor) override;
   bool may_write_in_place(const TensorData& tensor) override;
   RandomState next_random(Dim count) override;
   void seed(uint64_t seed) override;
@@ -62,7 +62,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   TraceCounts trace_counts() const override { return regions_.counts(); }
   std::string explain(const Value& function, bool all) override;
   void synchronize() override;
-  Value profile(const Value& function) override;
+  Value profile(const Value& function, const ProfileRequest& request) override;
   Value with_range(const std::string& name, const Value& function) override;
   void resume() override { devices_.forget_active(); }
   void enter(Cell& cell) override;
@@ -119,9 +119,12 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override;
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override;
   Tensor move(const Tensor& tensor, const Attrs& attrs);
+  /// Gives a host read its line in the profile.
+  void locate_read() const;
   int64_t tensor_limit(Device device) override;
-  Span location() const override;
+  Origin location() const override;
   void begin_profile();
+  Value as_data(const std::string& json, Value result);
   void show_ranges(exec::RangeSink& ranges);
   report::MemoryLedger& memory();
   void add_memory_notes(Error& error, Device device);

@@ -68,8 +68,8 @@ std::unique_ptr<Executable> Devices::compile(Device device, graph::Graph graph, 
 Tensor Devices::to_host(const Tensor& tensor) {
   deferred_errors_.flush();
   exec::Backend& backend = at(tensor.device());
-  if (tensor.device().is_host()) return tensor;
   const ActivityScope scope(timeline(), ActivityKind::to_host);
+  if (tensor.device().is_host()) return tensor;
   return backend.to_host(tensor);
 }
 

@@ -37,6 +37,8 @@ const char* name_of(ActivityKind kind) {
     case ActivityKind::generate: return "generating and compiling code";
     case ActivityKind::load: return "loading kernels";
     case ActivityKind::replay: return "running compiled regions";
+    case ActivityKind::segment: return "running segments";
+    case ActivityKind::native: return "native functions";
     case ActivityKind::launch: return "launching kernels";
     case ActivityKind::kernel: return "kernels";
     case ActivityKind::to_device: return "copying to the device";
@@ -50,6 +52,7 @@ const char* name_of(ActivityKind kind) {
 
 std::string text_of(const Activity& activity) {
   if (activity.kind == ActivityKind::kernel) return activity.name;
+  if (activity.kind == ActivityKind::native) return fmt::format("{} (native function)", activity.name);
   return activity.name.empty() ? name_of(activity.kind) : fmt::format("{} {}", name_of(activity.kind), activity.name);
 }
 
@@ -90,9 +93,9 @@ Timeline::Id Timeline::add(Activity activity) {
   return static_cast<Id>(activities_.size() - 1);
 }
 
-Timeline::Id Timeline::range(const std::string& name) {
-  const auto [at, is_new] = ranges_.try_emplace(name, static_cast<Id>(size()));
-  if (is_new) add({.kind = ActivityKind::range, .name = name});
+Timeline::Id Timeline::named(ActivityKind kind, const std::string& name) {
+  const auto [at, is_new] = named_.try_emplace({kind, name}, static_cast<Id>(size()));
+  if (is_new) add({.kind = kind, .name = name});
   return at->second;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -28,10 +29,12 @@ enum class ActivityKind : uint8_t {
   generate,   // a plan to code for the device
   load,       // compiled code onto the device
   replay,     // a compiled region: guards, binding, results
+  segment,    // one of several segments of a compiled region
+  native,     // a function of the host program
   launch,     // starting kernels on a device that runs asynchronously
   kernel,     // a kernel on its device: has facts
   to_device,  // copies
-  to_host,    // copies
+  to_host,    // copies, and host reads
   wait,       // the host waits for the device
   output,     // printing
   range,      // with_range("name", fn)
@@ -120,8 +123,9 @@ class Timeline {
   /// Returns the activity of a kind that needs no name.
   Id of(ActivityKind kind) const { return static_cast<Id>(kind); }
 
-  /// Returns the activity of a named range; adds it at the first call.
-  Id range(const std::string& name);
+  /// Returns the activity of a named range, or of a function of the host program; adds it at the first call.
+  Id range(const std::string& name) { return named(ActivityKind::range, name); }
+  Id native(const std::string& name) { return named(ActivityKind::native, name); }
 
   void begin(Id id) {
     if (sink_) sink_->begin(range_name(activities_[id]));
@@ -190,6 +194,7 @@ class Timeline {
     marks_.push_back(mark);
     if (marks_.size() >= (sources_.empty() ? kMaxMarks : kMaxMarksWithDevices)) flush();
   }
+  Id named(ActivityKind kind, const std::string& name);
   static Instant now();
   double nanoseconds_per_tick() const;
 
@@ -197,7 +202,7 @@ class Timeline {
   Reader* const reader_;   // null: nothing is recorded
   RangeSink* const sink_;  // or null
   std::vector<Activity> activities_;
-  std::unordered_map<std::string, Id> ranges_;
+  std::map<std::pair<ActivityKind, std::string>, Id> named_;
   std::vector<Origin> origins_;
   std::unordered_map<Origin, uint32_t, OriginHash> numbers_;  // of origins
   std::vector<Mark> marks_;

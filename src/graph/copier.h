@@ -26,7 +26,10 @@ class Copier {
 
   /// Adds a node that replaces part of node `id`. Its operands are nodes of the new graph.
   NodeId add(NodeId id, Op op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type) {
-    return to_.add(op_def(op), std::move(args), attrs, type, from_[id].origin(), from_[id].order);
+    Origin origin = from_[id].origin();
+    const bool is_of_reduction = origin.work == ComposedWork::none && from_[id].def().op_class == OpClass::reduction;
+    if (is_of_reduction) origin.work = ComposedWork::reduction;
+    return to_.add(op_def(op), std::move(args), attrs, type, origin, from_[id].order);
   }
   /// Adds a node whose operands are nodes of the new graph.
   NodeId add(Node&& node) { return to_.add(std::move(node)); }

@@ -77,6 +77,7 @@ NodeId Graph::add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, co
   node.span = origin.span;
   node.is_backward = origin.is_backward;
   node.range = origin.range;
+  node.work = origin.work;
   node.order = order;
   return add(std::move(node));
 }

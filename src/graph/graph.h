@@ -44,11 +44,12 @@ struct Node {
   Layout input_layout;  // inputs only: the strides of the caller's tensor, offset 0
   Span span;
   bool is_backward = false;  // part of a backward pass: `span` is the position of what it differentiates
-  uint32_t range = 0;        // of SourceMap::ranges()
-  uint32_t order = 0;        // position in the program, by which errors and effects are ordered
+  ComposedWork work = ComposedWork::none;
+  uint32_t range = 0;  // of SourceMap::ranges()
+  uint32_t order = 0;  // position in the program, by which errors and effects are ordered
 
   const OpDef& def() const { return op_def(op); }
-  Origin origin() const { return {span, is_backward, range}; }
+  Origin origin() const { return {span, is_backward, work, range}; }
   bool has_parts() const { return !parts.empty(); }
   bool may_fail() const { return !is_input && tsl::may_fail(def(), dtype); }
 };

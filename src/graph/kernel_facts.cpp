@@ -22,36 +22,24 @@ uint64_t iterations(const Kernel& kernel, Level level) {
   return count;
 }
 
-/// Returns the loops in which an access runs, with no more iterations than its guard allows.
-std::vector<std::pair<int64_t, int64_t>> loops_of(const Kernel& kernel, const Instr& instr) {
+/// The loops in which an access runs, from the outermost one, with no more iterations than its guard allows.
+struct AccessLoops {
+  int64_t offset;
+  std::vector<DistinctElements::Loop> loops;
+};
+
+AccessLoops loops_of(const Kernel& kernel, const Instr& instr) {
   Dims extents;
   Bounds bounds;
   if (instr.kind == Instr::Kind::load) bounds = bounds_of(kernel, instr);
   for_each_loop(kernel, instr, [&](int64_t extent, int64_t) { extents.push_back(extent); });
-  std::vector<std::pair<int64_t, int64_t>> loops;
+  AccessLoops out{instr.map.offset.hint(), {}};
   for (const Range& range : box_of(extents, bounds)) {
-    const int64_t stride = instr.map.strides[static_cast<int>(loops.size())].hint();
-    loops.emplace_back(std::max<int64_t>(range.high - range.low, 0), stride);
+    const int64_t stride = instr.map.strides[static_cast<int>(out.loops.size())].hint();
+    out.loops.push_back({std::max<int64_t>(range.high - range.low, 0), stride});
+    out.offset += range.low * stride;
   }
-  return loops;
-}
-
-/// Counts the elements that an access touches: loops that stay at an element do not count.
-uint64_t elements(const std::vector<std::pair<int64_t, int64_t>>& loops) {
-  uint64_t count = 1;
-  for (const auto& [extent, stride] : loops) {
-    if (stride != 0 || extent == 0) count *= static_cast<uint64_t>(extent);
-  }
-  return count;
-}
-
-uint64_t elements(const Layout& layout) {
-  uint64_t count = 1;
-  for (int i = 0; i < layout.rank(); ++i) {
-    const int64_t extent = layout.shape[i].hint();
-    if (layout.strides[i].hint() != 0 || extent == 0) count *= static_cast<uint64_t>(extent);
-  }
-  return count;
+  return out;
 }
 
 uint64_t elements(const Shape& shape) {
@@ -71,36 +59,42 @@ uint64_t times(const Kernel& kernel, const Instr& instr) {
   return iterations(kernel, instr.level == Level::total ? Level::row : Level::full);
 }
 
-/// Counts the work of a generated kernel.
+/// Counts the work of the generated kernels of a launch.
 class KernelWork {
  public:
-  KernelWork(const Plan& plan, const Kernel& kernel, KernelFacts& facts)
-      : plan_(plan), kernel_(kernel), facts_(facts) {}
+  KernelWork(const Plan& plan, KernelFacts& facts) : plan_(plan), facts_(facts) {}
 
-  void add() {
-    for (const Instr& instr : kernel_.program) {
-      if (computes(instr)) facts_.flops += times(kernel_, instr);
-      add_operations(instr);
+  void add(const Kernel& kernel) {
+    for (const Instr& instr : kernel.program) {
+      if (computes(instr)) facts_.flops += times(kernel, instr);
+      add_operations(kernel, instr);
       if (instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store || instr.kind == Instr::Kind::gather)
-        add_access(instr);
+        add_access(kernel, instr);
     }
+  }
+
+  /// Adds the bytes of all accesses so far: each element of a buffer once, however often it is read.
+  void add_bytes() {
     for (const auto& [access, moved] : touched_) {
-      facts_.bytes += moved.least;
-      facts_.work.bytes += std::min(moved.in_lines, moved.most);
+      const Buffer& buffer = plan_.buffers[access.first];
+      const auto count = static_cast<uint64_t>(buffer.count.hint());
+      const uint64_t size = size_of(buffer.dtype);
+      facts_.bytes += std::min(moved.elements.count() + moved.gathered, count) * size;
+      facts_.work.bytes += std::min(moved.in_lines, static_cast<double>(count * size));
     }
   }
 
  private:
-  /// What is moved between a buffer and the kernel, in bytes.
+  /// What is moved between a buffer and the kernels.
   struct Moved {
-    uint64_t least = 0;  // several reads of one buffer count as the largest
-    double in_lines = 0;
-    double most = 0;
+    DistinctElements elements;
+    uint64_t gathered = 0;  // elements found by an index; which ones is not known
+    double in_lines = 0;    // bytes
   };
 
-  void add_operations(const Instr& instr) {
+  void add_operations(const Kernel& kernel, const Instr& instr) {
     Work& work = facts_.work;
-    const auto count = static_cast<double>(times(kernel_, instr));
+    const auto count = static_cast<double>(times(kernel, instr));
     switch (instr.kind) {
       case Instr::Kind::map:
       case Instr::Kind::reduce:
@@ -115,55 +109,50 @@ class KernelWork {
       case Instr::Kind::scalar: break;
     }
     if (instr.kind == Instr::Kind::reduce && instr.level == Level::row && is_float(instr.dtype))
-      work.rows += static_cast<double>(iterations(kernel_, Level::row));
+      work.rows += static_cast<double>(iterations(kernel, Level::row));
   }
 
   /// Whether neighbours of the innermost loop are found by indices of their own.
-  bool gathers_elements(const Instr& gather) const {
+  static bool gathers_elements(const Kernel& kernel, const Instr& gather) {
     bool is_neighbour = false;
-    for_each_loop(kernel_, gather, [&](int64_t extent, int64_t stride) {
+    for_each_loop(kernel, gather, [&](int64_t extent, int64_t stride) {
       if (extent > 1) is_neighbour = stride == 1;
     });
     return !is_neighbour;
   }
 
-  void add_access(const Instr& instr) {
-    const bool is_gather = instr.kind == Instr::Kind::gather;
-    const uint32_t number = kernel_.buffers[instr.buffer];
-    const Buffer& buffer = plan_.buffers[number];
-    const auto size = static_cast<double>(size_of(buffer.dtype));
+  void add_access(const Kernel& kernel, const Instr& instr) {
+    const uint32_t number = kernel.buffers[instr.buffer];
+    const auto size = static_cast<double>(size_of(plan_.buffers[number].dtype));
     Moved& moved = touched_[{number, instr.kind == Instr::Kind::store}];
-    moved.most = static_cast<double>(buffer.count.hint()) * size;
-    if (is_gather) {
-      const uint64_t count = iterations(kernel_, instr.level);
-      moved.least = std::max(moved.least, count * size_of(buffer.dtype));
-      if (gathers_elements(instr)) {
-        facts_.work.gathered += static_cast<double>(count);
-      } else {
-        moved.in_lines += static_cast<double>(count) * size;
-      }
+    const uint64_t count = iterations(kernel, instr.level);
+    if (instr.kind == Instr::Kind::gather) {
+      moved.gathered += count;
+      if (gathers_elements(kernel, instr)) facts_.work.gathered += static_cast<double>(count);
+      else moved.in_lines += static_cast<double>(count) * size;
       return;
     }
-    const std::vector<std::pair<int64_t, int64_t>> loops = loops_of(kernel_, instr);
-    moved.least = std::max(moved.least, elements(loops) * size_of(buffer.dtype));
+    AccessLoops reached = loops_of(kernel, instr);
     Access access;
-    for (size_t i = loops.size(); i-- > 0;) access.add_loop(loops[i].first, loops[i].second);
+    for (size_t i = reached.loops.size(); i-- > 0;) access.add_loop(reached.loops[i].extent, reached.loops[i].stride);
     moved.in_lines += access.elements() * size;
-    if (access.is_strided()) facts_.work.strided += static_cast<double>(iterations(kernel_, instr.level));
+    if (access.is_strided()) facts_.work.strided += static_cast<double>(count);
     else facts_.work.runs += access.runs() - 1;
+    moved.elements.add(reached.offset, std::move(reached.loops));
   }
 
   const Plan& plan_;
-  const Kernel& kernel_;
   KernelFacts& facts_;
   std::map<std::pair<uint32_t, bool>, Moved> touched_;  // by buffer and whether it is written
 };
 
 /// Adds the work of an op with a kernel of its own.
 void add_work(const Plan& plan, const Node& node, KernelFacts& facts) {
+  std::map<NodeId, DistinctElements> read;
   for (const Arg& arg : node.args) {
-    if (arg.is_tensor()) facts.bytes += elements(arg.layout) * size_of(plan.graph[arg.node].dtype);
+    if (arg.is_tensor()) read[arg.node].add(arg.layout);
   }
+  for (const auto& [id, operand] : read) facts.bytes += operand.count() * size_of(plan.graph[id].dtype);
   const uint64_t results = elements(node.shape);
   facts.bytes += results * size_of(node.dtype);
   const OpClass op_class = node.def().op_class;
@@ -179,6 +168,8 @@ void add_work(const Plan& plan, const Node& node, KernelFacts& facts) {
   facts.is_predictable = op_class != OpClass::sort && op_class != OpClass::scatter && op_class != OpClass::nonzero;
 }
 
+bool is_random(Op op) { return op == Op::random_bits || op == Op::random_uniform || op == Op::random_normal; }
+
 Category category_of(const Node& node) {
   switch (node.def().op_class) {
     case OpClass::matmul: return Category::matmul;
@@ -191,38 +182,41 @@ Category category_of(const Node& node) {
     case OpClass::assign:
     case OpClass::transfer:
     case OpClass::view: return Category::copy;
-    case OpClass::fold: return Category::row_reduction;
-    case OpClass::reduction: return Category::full_reduction;
-    case OpClass::elementwise:
-    case OpClass::source: return Category::pointwise;
+    case OpClass::fold:
+    case OpClass::reduction: return Category::reduction;
+    case OpClass::source: return is_random(node.op) ? Category::random : Category::pointwise;
+    case OpClass::elementwise: return Category::pointwise;
   }
   return Category::pointwise;
-}
-
-/// Whether a reduction reads along the axis that is contiguous in memory.
-bool reduces_rows(const Kernel& kernel) {
-  const int kept = kernel.kept.rank(), last = kept + kernel.reduced.rank() - 1;
-  return std::any_of(kernel.program.begin(), kernel.program.end(), [&](const Instr& instr) {
-    return instr.kind == Instr::Kind::load && instr.level == Level::full && instr.map.strides[last].hint() == 1;
-  });
 }
 
 Category category_of(const Plan& plan, const Kernel& kernel) {
-  const auto is = [&](auto&& accepts) { return std::any_of(kernel.program.begin(), kernel.program.end(), accepts); };
-  switch (kernel.kind) {
-    case Template::op: return category_of(plan.graph[kernel.op_node]);
-    case Template::row: return Category::row_reduction;
-    case Template::reduce:
-      if (iterations(kernel, Level::row) == 1) return Category::full_reduction;
-      return reduces_rows(kernel) ? Category::row_reduction : Category::column_reduction;
-    case Template::pointwise:
-      if (is([](const Instr& i) { return i.kind == Instr::Kind::gather; })) return Category::indexing;
-      if (!is([](const Instr& i) { return i.kind == Instr::Kind::map && i.op != Op::copy; }) &&
-          is([](const Instr& i) { return i.kind == Instr::Kind::load; }))
-        return Category::copy;
-      return Category::pointwise;
+  if (kernel.kind == Template::op) return category_of(plan.graph[kernel.op_node]);
+  const auto has = [&](auto&& accepts) { return std::any_of(kernel.program.begin(), kernel.program.end(), accepts); };
+  if (has([](const Instr& i) { return i.kind == Instr::Kind::reduce; })) return Category::reduction;
+  if (has([](const Instr& i) { return i.kind == Instr::Kind::generate && is_random(i.op); })) return Category::random;
+  if (has([](const Instr& i) { return i.kind == Instr::Kind::gather; })) return Category::indexing;
+  return has(computes) ? Category::pointwise : Category::copy;
+}
+
+/// Returns the composed work that more than half of a launch's ops are part of.
+ComposedWork main_work(const Plan& plan, std::span<const uint32_t> kernels) {
+  std::map<ComposedWork, size_t> counts;
+  size_t all = 0;
+  for (uint32_t k : kernels) {
+    for (NodeId id : plan.kernels[k].nodes) ++counts[plan.graph[id].work], ++all;
   }
-  return Category::pointwise;
+  for (const auto& [work, count] : counts) {
+    if (2 * count > all) return work;
+  }
+  return ComposedWork::none;
+}
+
+/// Whether a kernel reads neither tensors nor numbers of the run. Ops with kernels of their own count as such that do.
+bool is_constant(const Kernel& kernel) {
+  return kernel.kind != Template::op && std::none_of(kernel.program.begin(), kernel.program.end(), [](const Instr& i) {
+           return i.kind == Instr::Kind::load || i.kind == Instr::Kind::gather || i.symbol || i.symbol2;
+         });
 }
 
 std::string type_of(DType dtype, const Shape& shape) { return fmt::format("{}{}", name_of(dtype), to_string(shape)); }
@@ -251,37 +245,52 @@ std::string types_of(const Plan& plan, const Kernel& kernel) {
 
 std::string_view name_of(Category category) {
   switch (category) {
-    case Category::pointwise: return "pointwise";
-    case Category::row_reduction: return "row reduction";
-    case Category::column_reduction: return "column reduction";
-    case Category::full_reduction: return "full reduction";
-    case Category::multi_tensor: return "multi-tensor";
+    case Category::convolution: return "convolution";
+    case Category::attention: return "attention";
     case Category::matmul: return "matmul";
-    case Category::indexing: return "indexing";
+    case Category::reduction: return "reduction";
     case Category::scan: return "scan";
     case Category::sort: return "sort";
+    case Category::indexing: return "indexing";
+    case Category::optimizer: return "optimizer";
+    case Category::random: return "random";
+    case Category::pointwise: return "pointwise";
     case Category::copy: return "copy";
+    case Category::library: return "library";
   }
   return "";
+}
+
+Category category_of(ComposedWork work, Category otherwise) {
+  switch (work) {
+    case ComposedWork::none: return otherwise;
+    case ComposedWork::convolution: return Category::convolution;
+    case ComposedWork::attention: return Category::attention;
+    case ComposedWork::optimizer: return Category::optimizer;
+    case ComposedWork::reduction: return Category::reduction;
+  }
+  return otherwise;
 }
 
 KernelFacts facts_of(const Plan& plan, std::span<const uint32_t> kernels) {
   KernelFacts facts;
   const Kernel& first = plan.kernels[kernels[0]];
   facts.name = first.name;
-  facts.category = kernels.size() > 1 ? Category::multi_tensor : category_of(plan, first);
+  facts.kernels = static_cast<uint32_t>(kernels.size());
+  facts.category = category_of(main_work(plan, kernels), category_of(plan, first));
   facts.types = types_of(plan, first);
   facts.work.launches = 1;
+  facts.is_constant = true;
   if (kernels.size() > 1) facts.types += fmt::format(" and {} more", kernels.size() - 1);
+  KernelWork work(plan, facts);
   for (uint32_t k : kernels) {
     const Kernel& kernel = plan.kernels[k];
+    facts.is_constant &= is_constant(kernel);
     if (kernel.kind == Template::op) add_work(plan, plan.graph[kernel.op_node], facts);
-    else KernelWork(plan, kernel, facts).add();
-    for (NodeId id : kernel.nodes) {
-      const Node& node = plan.graph[id];
-      facts.ops.push_back({name_of(node), node.origin()});
-    }
+    else work.add(kernel);
+    for (NodeId id : kernel.nodes) facts.ops.push_back({name_of(plan.graph[id]), plan.graph[id].origin()});
   }
+  work.add_bytes();
   return facts;
 }
 

@@ -13,20 +13,24 @@
 
 namespace tsl::graph {
 
-/// The kind of a launch's work, from its kernels and ops.
+/// The kind of a launch's work, from its ops, and from the library functions that they are part of.
 enum class Category : uint8_t {
-  pointwise,
-  row_reduction,     // along the axis that is contiguous in memory; softmax and norms
-  column_reduction,  // along other axes
-  full_reduction,    // to one number
-  multi_tensor,      // a pointwise program on many tensors
+  convolution,  // conv2d(), the copy of its windows included
+  attention,    // attention(), its softmax included
   matmul,
-  indexing,  // take, scatter, nonzero
+  reduction,  // sums, softmax, norms
   scan,
   sort,
-  copy,
+  indexing,   // take, scatter, nonzero
+  optimizer,  // the functions of optim
+  random,     // draws random numbers
+  pointwise,
+  copy,     // moves, fills or converts elements
+  library,  // of a library, unknown to us
 };
 std::string_view name_of(Category category);
+/// Returns the category of composed work; `otherwise` if there is none.
+Category category_of(ComposedWork work, Category otherwise);
 
 struct KernelFacts {
   /// An op of the program that the launch computes, or a part of one.
@@ -36,6 +40,8 @@ struct KernelFacts {
   };
   std::string name;  // "mul_add_sum"
   Category category = Category::pointwise;
+  uint32_t kernels = 1;        // more than one: a multi-tensor launch
+  bool is_constant = false;    // computes the same in every run
   std::string types;           // "f32[4096, 1024], f32[1024] -> f32[4096]"
   uint64_t bytes = 0;          // read and written at least: each element of each tensor once
   uint64_t flops = 0;          // a function counts as one

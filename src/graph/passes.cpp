@@ -75,6 +75,7 @@ Node fill_like(const Node& node, const Arg& value) {
   fill.shape = node.shape;
   fill.span = node.span;
   fill.range = node.range;
+  fill.work = node.work;
   fill.order = node.order;
   return fill;
 }

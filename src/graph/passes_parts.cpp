@@ -107,6 +107,7 @@ std::optional<Node> node_of_parts(const Node& like, const Shape& shape, std::vec
   node.span = like.span;
   node.is_backward = like.is_backward;
   node.range = like.range;
+  node.work = like.work;
   node.order = like.order;
   const bool is_copy = parts.size() == 1 && parts[0].within.empty() && parts[0].arg.is_tensor();
   for (Part& part : parts) {

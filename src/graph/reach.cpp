@@ -94,4 +94,107 @@ std::optional<Reach> reach_of(const Kernel& kernel, const Instr& instr) {
   return loops.result();
 }
 
+// ---- Distinct elements ---------------------------------------------------------------------------------------------
+
+void DistinctElements::add(int64_t offset, std::vector<Loop> loops) {
+  if (std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.extent <= 0; })) return;
+  std::erase_if(loops, [](const Loop& loop) { return loop.extent == 1 || loop.stride == 0; });
+  for (Loop& loop : loops) {
+    if (loop.stride > 0) continue;
+    offset += (loop.extent - 1) * loop.stride;
+    loop.stride = -loop.stride;
+  }
+  std::sort(loops.begin(), loops.end(), [](const Loop& a, const Loop& b) { return a.stride < b.stride; });
+  std::vector<Loop> apart;
+  for (const Loop& loop : loops) {
+    Loop* const inner = apart.empty() ? nullptr : &apart.back();
+    if (inner && loop.stride % inner->stride == 0 && loop.stride / inner->stride <= inner->extent)
+      inner->extent += (loop.extent - 1) * (loop.stride / inner->stride);  // continues or overlaps it
+    else apart.push_back(loop);
+  }
+  const auto is_same = [&](const Access& other) {
+    return other.offset == offset &&
+           std::equal(other.loops.begin(), other.loops.end(), apart.begin(), apart.end(),
+                      [](const Loop& a, const Loop& b) { return a.extent == b.extent && a.stride == b.stride; });
+  };
+  if (std::none_of(accesses_.begin(), accesses_.end(), is_same)) accesses_.push_back({offset, std::move(apart)});
+}
+
+void DistinctElements::add(const Layout& layout) {
+  std::vector<Loop> loops;
+  for (int i = 0; i < layout.rank(); ++i) loops.push_back({layout.shape[i].hint(), layout.strides[i].hint()});
+  add(layout.offset.hint(), std::move(loops));
+}
+
+namespace {
+
+using Box = std::vector<Range>;
+
+/// Counts the points in a union of boxes, from dimension `dim` on.
+uint64_t points_of(const std::vector<const Box*>& boxes, size_t dim) {
+  if (boxes.empty()) return 0;
+  if (dim == boxes[0]->size()) return 1;
+  std::vector<int64_t> edges;
+  for (const Box* box : boxes) edges.insert(edges.end(), {(*box)[dim].low, (*box)[dim].high});
+  std::sort(edges.begin(), edges.end());
+  uint64_t points = 0;
+  for (size_t i = 0; i + 1 < edges.size(); ++i) {
+    if (edges[i] == edges[i + 1]) continue;
+    std::vector<const Box*> inside;
+    for (const Box* box : boxes) {
+      if ((*box)[dim].low <= edges[i] && edges[i + 1] <= (*box)[dim].high) inside.push_back(box);
+    }
+    points += static_cast<uint64_t>(edges[i + 1] - edges[i]) * points_of(inside, dim + 1);
+  }
+  return points;
+}
+
+/// Returns an access as a box of the grid with these strides, smallest first; none if it is no box there.
+std::optional<Box> box_in(const std::vector<int64_t>& strides, int64_t offset,
+                          const std::vector<DistinctElements::Loop>& loops) {
+  Box box(strides.size());
+  for (size_t k = strides.size(); k-- > 0;) {
+    const int64_t first = offset / strides[k];
+    offset %= strides[k];
+    box[k] = {first, first + 1};
+  }
+  for (const DistinctElements::Loop& loop : loops) {
+    const auto k = static_cast<size_t>(std::find(strides.begin(), strides.end(), loop.stride) - strides.begin());
+    box[k].high = box[k].low + loop.extent;
+    if (k + 1 < strides.size() && box[k].high > strides[k + 1] / strides[k]) return std::nullopt;
+  }
+  return box;
+}
+
+}  // namespace
+
+uint64_t DistinctElements::count() const {
+  constexpr size_t kMost = 64;  // the boxes are compared with each other
+  uint64_t sum = 0;
+  std::vector<int64_t> strides{1};
+  for (const Access& access : accesses_) {
+    uint64_t own = 1;
+    for (const Loop& loop : access.loops) {
+      own *= static_cast<uint64_t>(loop.extent);
+      strides.push_back(loop.stride);
+    }
+    sum += own;
+  }
+  if (accesses_.size() <= 1 || accesses_.size() > kMost) return sum;
+  std::sort(strides.begin(), strides.end());
+  strides.erase(std::unique(strides.begin(), strides.end()), strides.end());
+  for (size_t k = 0; k + 1 < strides.size(); ++k) {
+    if (strides[k + 1] % strides[k] != 0) return sum;
+  }
+  std::vector<Box> boxes;
+  for (const Access& access : accesses_) {
+    std::optional<Box> box = box_in(strides, access.offset, access.loops);
+    if (!box) return sum;
+    boxes.push_back(std::move(*box));
+  }
+  std::vector<const Box*> all;
+  for (const Box& box : boxes) all.push_back(&box);
+  return points_of(all, 0);
+}
+
 }  // namespace tsl::graph

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "graph/kernel.h"
 #include "tensor/layout.h"
@@ -28,6 +29,26 @@ std::optional<Reach> reach_of(const Kernel& kernel, const Instr& instr);
 std::optional<Reach> reach_within(const Dims& shape, const Dims& strides, const Bounds& bounds);
 /// Returns what a guarded instruction's predicate requires, as bounds of the loops (kept, then reduced).
 Bounds bounds_of(const Kernel& kernel, const Instr& instr);
+
+/// The elements of one buffer that several accesses reach, each counted once.
+class DistinctElements {
+ public:
+  struct Loop {
+    int64_t extent, stride;
+  };
+  /// Adds an access, whose loops may be in any order.
+  void add(int64_t offset, std::vector<Loop> loops);
+  void add(const Layout& layout);
+  /// Counts the elements. Where the accesses do not fit one grid, those that several reach may count for each of them.
+  uint64_t count() const;
+
+ private:
+  struct Access {
+    int64_t offset;
+    std::vector<Loop> loops;  // by stride, smallest first; each begins beyond the elements of those before it
+  };
+  std::vector<Access> accesses_;
+};
 
 /// Calls visit(extent, stride) for each loop in which the instruction runs.
 template <class Visit> void for_each_loop(const Kernel& kernel, const Instr& instr, Visit&& visit) {

@@ -238,8 +238,9 @@ class JsonWriter {
 
 }  // namespace
 
-Value load_json(Context& context, const std::string& path) {
-  const std::string text = read_text_file(path);
+Value load_json(Context& context, const std::string& path) { return parse_json(context, read_text_file(path), path); }
+
+Value parse_json(Context& context, const std::string& text, const std::string& path) {
   ValueBuilder builder(context, path, text);
   Json::sax_parse(text, &builder);
   return builder.take();

@@ -12,6 +12,8 @@ class Context;
 /// Reads a file: objects become records, arrays lists, whole numbers ints. Throws Failure (io) for text that is not
 /// JSON, or is nested too deeply.
 Value load_json(Context&, const std::string& path);
+/// As load_json(), for a text that `path` stands for in messages.
+Value parse_json(Context&, const std::string& text, const std::string& path);
 /// Writes a file: tuples become arrays, and tensors nested arrays. Throws Failure (io) for what JSON cannot express
 /// (functions, NaN).
 void save_json(Context&, const std::string& path, const Value& value);

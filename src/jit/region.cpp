@@ -103,6 +103,7 @@ const RegionActivities& RegionCache::activities(RegionGroup& group, const Proto&
   group.activities.replay = timeline.add(activity);
   activity.kind = exec::ActivityKind::trace;
   group.activities.trace = timeline.add(activity);
+  group.activities.segments.clear();
   group.activities.serial = timeline.serial();
   return group.activities;
 }
@@ -198,7 +199,10 @@ void RegionCache::warn_of_reads(const Segment& segment) {
       segment.reads[0].span, {"it runs in one piece if the number stays in a tensor, or is read less often"}));
 }
 
-bool RegionCache::run(const Region& region, Segment& segment, const Entry& entry) {
+bool RegionCache::run(Segment& segment, const Entry& entry, Region& region, size_t position) {
+  const bool is_only = position == 0 && segment.is_last;
+  exec::Timeline* const timeline = is_only ? nullptr : tracing_.devices.timeline();
+  const exec::ActivityScope scope(timeline, timeline ? region.activities->segment(*timeline, position) : 0);
   const bool may_defer = segment.is_last && interface_of(segment).printed.empty();
   const size_t own_frames = entry.frame ? 1 : 0;
   const bool done = run_plan(segment, run_, tracing_.devices.deferred_errors(),
@@ -211,7 +215,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
                          uint32_t& exit) {
   Segment* at = &region.root;
   while (Segment* segment = match(*at, entry)) {
-    if (!move_inputs(*segment) || !run(region, *segment, entry)) {
+    if (!move_inputs(*segment) || !run(*segment, entry, region, path.size())) {
       failed = true;
       return false;
     }

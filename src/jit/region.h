@@ -30,6 +30,9 @@ struct RegionLimits {
 struct RegionActivities {
   uint64_t serial = 0;  // of the timeline
   exec::Timeline::Id replay = 0, trace = 0;
+  std::vector<exec::Timeline::Id> segments = {};  // by position on a trace path
+  /// Returns the activity of the segments at a position.
+  exec::Timeline::Id segment(exec::Timeline& timeline, size_t position);
 };
 
 /// A function (with its captured variables) or a loop body, with all its trace paths.
@@ -41,7 +44,7 @@ struct Region {
   // Of all regions of this declaration:
   TracePacing* pacing = nullptr;
   SpecialisationNames* names = nullptr;
-  const RegionActivities* activities = nullptr;
+  RegionActivities* activities = nullptr;
   RegionLimits* limits = nullptr;
   bool was_traced = false;
   uint64_t last_use = 0;  // in the time of `pacing`
@@ -135,7 +138,8 @@ class RegionCache {
   bool replay(Region& region, const Entry& entry, std::vector<Segment*>& path, bool& failed, Value& result,
               uint32_t& exit);
   /// Runs a segment's plan. The host waits for its errors only if they would be raised before something else happens.
-  bool run(const Region& region, Segment& segment, const Entry& entry);
+  /// `position`: of the segment on its trace path.
+  bool run(Segment& segment, const Entry& entry, Region& region, size_t position);
   void warn_of_reads(const Segment& segment);
   Segment* match(Segment& at, const Entry& entry);
   bool bind_inputs(const Segment& segment, const Entry& entry);

@@ -13,6 +13,16 @@
 
 namespace tsl::jit {
 
+exec::Timeline::Id RegionActivities::segment(exec::Timeline& timeline, size_t position) {
+  while (segments.size() <= position) {
+    exec::Activity activity = timeline[replay];
+    activity.kind = exec::ActivityKind::segment;
+    activity.name += fmt::format(" segment {}", segments.size() + 1);
+    segments.push_back(timeline.add(std::move(activity)));
+  }
+  return segments[position];
+}
+
 namespace {
 
 RegionNote note_of(Context& context, const Proto& proto, const Loop* loop, const std::string& name) {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "report/profile_table.h"
+#include "profile/profile_table.h"
 
 namespace tsl::report {
 

@@ -9,7 +9,7 @@
 #include "exec/launch_sweep.h"
 #include "exec/plan_bench.h"
 #include "graph/kernel_facts.h"
-#include "report/roofline.h"
+#include "profile/roofline.h"
 
 namespace tsl::report {
 

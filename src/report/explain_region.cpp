@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "profile/profile_table.h"
 #include "report/explain.h"
 #include "report/explain_writer.h"
-#include "report/profile_table.h"
 
 namespace tsl::report {
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "graph/kernel_facts.h"
 #include "graph/spec.h"
 
 namespace tsl::report {
@@ -19,6 +20,19 @@ using graph::NodeId;
 using Json = nlohmann::ordered_json;
 
 namespace {
+
+// ---- Composed work -----------------------------------------------------------------------------------------------
+
+std::string_view name_of(ComposedWork work) {
+  return graph::name_of(graph::category_of(work, graph::Category::pointwise));
+}
+
+ComposedWork work_named(const std::string& name) {
+  for (const ComposedWork work : {ComposedWork::convolution, ComposedWork::attention, ComposedWork::optimizer}) {
+    if (name_of(work) == name) return work;
+  }
+  return ComposedWork::reduction;
+}
 
 // ---- Numbers -----------------------------------------------------------------------------------------------------
 
@@ -156,6 +170,7 @@ class Writer {
     if (node.epilogue.bias) out["bias"] = true;
     if (node.epilogue.activation != Op::copy) out["activation"] = op_def(node.epilogue.activation).name;
     if (node.is_backward) out["backward"] = true;
+    if (node.work != ComposedWork::none) out["part_of"] = name_of(node.work);
     out["order"] = node.order;
     return out;
   }
@@ -301,6 +316,7 @@ class Reader {
     node.epilogue.bias = json.value("bias", false);
     if (json.contains("activation")) node.epilogue.activation = op_named(json.at("activation").get<std::string>());
     node.is_backward = json.value("backward", false);
+    if (json.contains("part_of")) node.work = work_named(json.at("part_of").get<std::string>());
     node.order = json.at("order").get<uint32_t>();
     return node;
   }

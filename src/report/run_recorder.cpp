@@ -221,17 +221,6 @@ void RunRecorder::on_plan(const graph::Plan& plan) {
 
 namespace {
 
-/// Whether a launch reads tensors, or numbers of the run: if not, every run computes the same.
-bool has_inputs(const graph::Plan& plan, const std::vector<uint32_t>& launch) {
-  return std::any_of(launch.begin(), launch.end(), [&](uint32_t k) {
-    const graph::Kernel& kernel = plan.kernels[k];
-    if (kernel.kind == graph::Template::op) return true;
-    return std::any_of(kernel.program.begin(), kernel.program.end(), [](const graph::Instr& i) {
-      return i.kind == graph::Instr::Kind::load || i.kind == graph::Instr::Kind::gather || i.symbol || i.symbol2;
-    });
-  });
-}
-
 /// Returns the code of a kernel; that of its whole launch if the device does not name the launch's kernels apart.
 exec::KernelSource code_of(const exec::LoadedKernel& kernel, const std::vector<exec::KernelSource>& sources) {
   exec::KernelSource of_launch;
@@ -271,7 +260,7 @@ void RunRecorder::on_executable(const exec::Executable& executable) {
     record.shared = loaded.shared;
     record.occupancy = loaded.occupancy;
     record.choice = loaded.choice;
-    record.has_inputs = has_inputs(plan, launch);
+    record.has_inputs = !facts.is_constant;
     if (!launch.empty() && plan.graph.size() <= kMaxNodes) record.ir = dump(plan.kernels[launch[0]]);
     exec::KernelSource source = code_of(loaded, sources);
     record.code = std::move(source.text);

@@ -114,11 +114,7 @@ std::map<std::string, RegionTimes> region_times(const ProfileView& view) {
     times.first_seconds = seconds(view, scope.first_ticks);
     times.seconds = seconds(view, scope.first_ticks + scope.later_ticks);
     times.share = static_cast<double>(scope.first_ticks + scope.later_ticks) / whole_ticks(view);
-    std::vector<uint64_t> sample = scope.sample;
-    if (sample.empty()) continue;
-    const auto middle = sample.begin() + static_cast<ptrdiff_t>(sample.size() / 2);
-    std::nth_element(sample.begin(), middle, sample.end());
-    times.median_seconds = seconds(view, *middle);
+    times.median_seconds = seconds(view, scope.sample.median());
   }
   return all;
 }

@@ -1,7 +1,7 @@
 // What a profile measured, by the regions and kernels of a recording.
 #pragma once
 
-#include "report/profile_table.h"
+#include "profile/profile_table.h"
 #include "report/recording.h"
 
 namespace tsl::report {

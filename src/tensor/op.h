@@ -229,13 +229,18 @@ class Ops {
   Device device() { return place_ ? *place_ : default_device(); }
 
   /// Returns where the program calls the running op: as the innermost OriginScope says, else location().
-  Origin origin() { return origin_ ? *origin_ : Origin(location(), false, range()); }
+  Origin origin() { return origin_ ? *origin_ : location_in_range(); }
 
  protected:
-  /// Returns the position of the running call in the program, if it is known.
-  virtual Span location() const { return {}; }
-  /// Returns the named range around the running call.
+  /// Returns where the program makes the running call, if that is known.
+  virtual Origin location() const { return {}; }
+  /// Returns the range around the running call, of SourceMap::ranges().
   virtual uint32_t range() { return 0; }
+  Origin location_in_range() {
+    Origin here = location();
+    here.range = range();
+    return here;
+  }
   virtual Device default_device() { return {}; }
   /// Returns the most bytes of a tensor on a device that is not the host.
   virtual int64_t tensor_limit(Device) { return memory_limit(); }

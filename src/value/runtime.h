@@ -27,6 +27,16 @@ struct RandomState {
   Operand counter;
 };
 
+/// How profile() calls a function, and what it shows.
+struct ProfileRequest {
+  std::string name;         // the title; "": the function's
+  std::string trace_file;   // "": no trace is written
+  std::string sort, group;  // of the table: kRowOrders and kRowGroups of profile/profile_table.h
+  int64_t rows = 0;         // of each table; 0: no table
+  int64_t warmup = 0;       // calls before the profile
+  int64_t steps = 0;        // calls in the profile; 0: one, whose result is returned
+};
+
 /// Counts the traces so far.
 struct TraceCounts {
   uint64_t traces = 0;    // started, including aborted ones
@@ -78,8 +88,8 @@ class Runtime {
 
   /// Waits until all devices have computed what they were given.
   virtual void synchronize() = 0;
-  /// Calls a function of no arguments, and logs what took how long.
-  virtual Value profile(const Value& function) = 0;
+  /// Calls a function of no arguments, and logs what took how long. Returns its result, or with `steps` the profile.
+  virtual Value profile(const Value& function, const ProfileRequest& request) = 0;
   /// Calls a function of no arguments as a named range of the profile.
   virtual Value with_range(const std::string& name, const Value& function) = 0;
 

@@ -80,8 +80,10 @@ class Interpreter {
   /// Whether the standard library's code runs.
   bool is_in_library() const { return frames_.size() > 0 && frames_[frames_.size() - 1].proto->is_library; }
 
-  /// Returns the source position of the innermost frame outside the prelude.
-  Span location() const;
+  /// Returns the source position of the innermost frame outside the standard library.
+  Span location() const { return origin().span; }
+  /// As location(), with the work of the innermost library function that has one.
+  Origin origin() const;
   /// Returns the calls in frames [begin, end) outside the standard library, innermost first.
   std::vector<CallSite> calls(size_t begin, size_t end) const;
   /// Returns the variables of modules that functions use, then those of the frames, outermost first. Their values are

@@ -145,9 +145,12 @@ void Interpreter::drop_frames(const Run& run) {
   }
 }
 
-Span Interpreter::location() const {
+Origin Interpreter::origin() const {
+  ComposedWork work = ComposedWork::none;
   for (size_t i = frames_.size(); i-- > 0;) {
-    if (!frames_[i].proto->is_library) return span_of(frames_[i]);
+    const Proto& proto = *frames_[i].proto;
+    if (!proto.is_library) return {span_of(frames_[i]), false, work};
+    if (work == ComposedWork::none) work = proto.work;
   }
   return {};
 }

@@ -1,6 +1,8 @@
 // Tests functions of the host program that scripts call.
 #include <functional>
 
+#include <nlohmann/json.hpp>
+
 #include "api.h"
 
 using namespace tsl::api_test;
@@ -75,6 +77,30 @@ TEST_CASE("compiled functions call the host in the program's order, at each run"
     CHECK(t.calls == 2 * i);
   }
   CHECK(t.printed == "between\nbetween\nbetween\nbetween\nbetween\n");
+}
+
+TEST_CASE("a native function is a row of the profile, also of compiled code", "[api]") {
+  WithScale t;
+  const auto rows_of = [&](std::string_view program) {
+    REQUIRE(tsl_profile_start(t.engine) == TSL_OK);
+    t.eval(program);
+    tsl_string text = {nullptr, 0};
+    REQUIRE(tsl_profile_stop(t.engine, &text) == TSL_OK);
+    std::vector<nlohmann::json> rows;
+    const nlohmann::json profile = nlohmann::json::parse(text_of(text));
+    for (const auto& row : profile["rows"]) {
+      if (row["activity"] == "native functions") rows.push_back(row);
+    }
+    return rows;
+  };
+  for (const std::string compiled : {"", "@compile\n"}) {
+    const auto rows =
+        rows_of("let x = ones([3])\n" + compiled + "fn f(x) = scale(x, 2.0) + scale(x, 3.0)\nfor i in 0..5 { f(x) }\n");
+    REQUIRE(rows.size() == 1);
+    CHECK(rows[0]["name"] == "scale");
+    CHECK(rows[0]["calls"] == 10);
+    CHECK(rows[0]["seconds"].get<double>() > 0);
+  }
 }
 
 TEST_CASE("a function of the host may call the script, also inside compiled code", "[api]") {

@@ -1,4 +1,6 @@
 // Tests the command line, exit codes, the prompt and `tsl test`.
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -690,4 +692,59 @@ TEST_CASE("tsl bench runs kernels of a dump, and says what it lacks") {
   std::ofstream(dump + "/f.2.0/plan.json") << "{}";
   CHECK_THAT(run({"bench", "--device", "cpu", dump}).err,
              Catch::Contains("error[io]") && Catch::Contains("is damaged"));
+}
+
+namespace {
+
+/// Makes standard error a terminal during a scope, whose lines have `columns`.
+class Terminal {
+ public:
+  explicit Terminal(const char* columns) : master_(posix_openpt(O_RDWR | O_NOCTTY)), saved_(dup(STDERR_FILENO)) {
+    REQUIRE(grantpt(master_) == 0);
+    REQUIRE(unlockpt(master_) == 0);
+    const int slave = open(ptsname(master_), O_RDWR | O_NOCTTY);
+    REQUIRE(slave >= 0);
+    dup2(slave, STDERR_FILENO);
+    close(slave);
+    setenv("COLUMNS", columns, 1);
+  }
+  ~Terminal() {
+    unsetenv("COLUMNS");
+    dup2(saved_, STDERR_FILENO);
+    close(saved_);
+    close(master_);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+ private:
+  const int master_, saved_;
+};
+
+}  // namespace
+
+TEST_CASE("the table of --profile is ordered, grouped and limited by options") {
+  const std::string code = "let x = ones([9])\nlet y = exp(x)\nfor i in 0..7 { sin(x) }";
+  const Outcome sorted = run({"--profile", "--sort", "calls", "--group", "kernel", "--rows", "1", "-e", code});
+  CHECK(sorted.code == 0);
+  const std::string table = sorted.err.substr(0, sorted.err.find("by category"));
+  INFO(sorted.err);
+  CHECK(table.find("k_sin") != std::string::npos);
+  CHECK(table.find("k_exp") == std::string::npos);
+  CHECK(table.find("f32[9]") == std::string::npos);
+  CHECK(table.find("more rows") != std::string::npos);
+  CHECK(run({"--sort", "calls", "-e", "1"}).code == 2);
+  CHECK(run({"--sort", "calls", "-e", "1"}).err.find("--sort goes with --profile") != std::string::npos);
+  CHECK(run({"--profile", "--sort", "size", "-e", "1"}).code == 2);
+}
+
+TEST_CASE("the table of --profile fits the terminal") {
+  const std::string code = "let x = ones([9, 9, 9])\nlet y = exp(x) + sin(x)\nprint(y.shape)";
+  const Terminal terminal("60");
+  const Outcome shown = run({"--profile", "-e", code});
+  INFO(shown.err);
+  CHECK(shown.err.find("…") != std::string::npos);
+  std::istringstream lines(shown.err.substr(0, shown.err.find("by category")));
+  for (std::string line; std::getline(lines, line);)
+    CHECK(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }) <= 60);
 }

@@ -9,9 +9,8 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include "profile/profile_table.h"
 #include "report/dump.h"
-#include "report/profile_table.h"
-#include "report/profile_trace.h"
 #include "report/recording.h"
 #include "support/session.h"
 

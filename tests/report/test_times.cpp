@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "profile/roofline.h"
 #include "report/explain.h"
 #include "report/page.h"
-#include "report/roofline.h"
 #include "report/times.h"
 #include "support/session.h"
 

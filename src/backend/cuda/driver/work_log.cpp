@@ -303,6 +303,7 @@ Timeline::Id WorkLog::activity_of(const GpuRecord& record) {
     activity.kind = ActivityKind::kernel;
     activity.name = activity.kernel.name = *record.name;
     activity.device = name_of(device_);
+    activity.facts.category = graph::Category::library;
     at->second = timeline_->add(std::move(activity));
   }
   return at->second;

@@ -1,9 +1,17 @@
-#include "report/profile_trace.h"
-
+// Writes a profile as a trace for Chrome and Perfetto.
 #include <algorithm>
+#include <map>
 #include <ostream>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
+
+#include "profile/profile_table.h"
+#include "profile/timings.h"
 
 namespace tsl::report {
 
@@ -24,7 +32,9 @@ class TraceWriter {
     out_ << "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n";
     name_track(kHost, "host");
     write_host();
+    write_phases();
     write_devices();
+    write_backward_flows();
     write_memory();
     if (view_.profile.is_cut()) {
       put({{"ph", "i"},
@@ -75,7 +85,8 @@ class TraceWriter {
     Json args = Json::object();
     if (const std::string lines = lines_of(activity, origin); !lines.empty()) args["lines"] = lines;
     if (activity.kind == ActivityKind::kernel) {
-      args["category"] = graph::name_of(activity.facts.category);
+      args["category"] = graph::name_of(category_of(timeline_, id, origin));
+      args["pass"] = is_backward(activity, origin) ? "backward" : "forward";
       args["types"] = activity.facts.types;
       args["bytes"] = activity.facts.bytes;
       args["flops"] = activity.facts.flops;
@@ -83,13 +94,84 @@ class TraceWriter {
       if (activity.kernel.blocks > 0) args["grid"] = activity.kernel.blocks;
       if (activity.kernel.threads > 0) args["block"] = activity.kernel.threads;
     }
+    if (activity.kind == ActivityKind::kernel) kernels_.push_back({begin, id, origin, track});
     put({{"ph", "X"},
          {"name", text_of(activity)},
+         {"cat", activity.kind != ActivityKind::kernel ? name_of(activity.kind)
+                 : is_backward(activity, origin)       ? "kernels,backward"
+                                                       : "kernels"},
          {"pid", track},
          {"tid", track},
          {"ts", time(begin)},
          {"dur", time(end) - time(begin)},
          {"args", std::move(args)}});
+  }
+
+  /// Returns the places of a kernel's ops; for an eager op, that of the call.
+  std::vector<Origin> origins_of(const Activity& kernel, uint32_t origin) const {
+    std::vector<Origin> origins;
+    for (const graph::KernelFacts::SourceOp& op : kernel.facts.ops) {
+      if (op.origin.span.valid()) origins.push_back(op.origin);
+    }
+    if (origins.empty() && timeline_.origin(origin).span.valid()) origins.push_back(timeline_.origin(origin));
+    return origins;
+  }
+
+  /// Whether most ops of a kernel are part of a backward pass.
+  bool is_backward(const Activity& kernel, uint32_t origin) const {
+    const std::vector<Origin> origins = origins_of(kernel, origin);
+    const auto backward =
+        std::count_if(origins.begin(), origins.end(), [](const Origin& each) { return each.is_backward; });
+    return 2 * static_cast<size_t>(backward) > origins.size();
+  }
+
+  void put_flow(uint64_t number, const char* name, std::pair<int, uint64_t> from, std::pair<int, uint64_t> to) {
+    const auto end = [&](const char* phase, const std::pair<int, uint64_t>& at) {
+      Json event{{"ph", phase},     {"name", name},    {"cat", name},          {"id", number},
+                 {"pid", at.first}, {"tid", at.first}, {"ts", time(at.second)}};
+      if (phase[0] == 'f') event["bp"] = "e";
+      put(event);
+    };
+    end("s", from);
+    end("f", to);
+  }
+
+  /// Writes the phases of compilations, which lie within "compiling graphs".
+  void write_phases() {
+    if (!view_.timings) return;
+    for (const Timings::Event& event : view_.timings->events()) {
+      put({{"ph", "X"},
+           {"name", name_of(event.phase)},
+           {"cat", "phases of compiling"},
+           {"pid", kHost},
+           {"tid", kHost},
+           {"ts", time(event.begin)},
+           {"dur", time(event.end) - time(event.begin)},
+           {"args", Json::object()}});
+    }
+  }
+
+  /// Writes an arrow to each backward kernel from the last kernels before it that computed what it differentiates.
+  void write_backward_flows() {
+    std::stable_sort(kernels_.begin(), kernels_.end(),
+                     [](const KernelSlice& a, const KernelSlice& b) { return a.begin < b.begin; });
+    using Position = std::tuple<uint32_t, uint32_t, uint32_t>;
+    std::map<Position, const KernelSlice*> forward;  // the last one
+    uint64_t number = 0;
+    for (const KernelSlice& kernel : kernels_) {
+      const std::vector<Origin> origins = origins_of(timeline_[kernel.id], kernel.origin);
+      const auto position_of = [](const Origin& at) { return Position{at.span.source, at.span.begin, at.span.end}; };
+      std::set<const KernelSlice*> from;
+      for (const Origin& origin : origins) {
+        const auto at = forward.find(position_of(origin));
+        if (origin.is_backward && at != forward.end()) from.insert(at->second);
+      }
+      for (const Origin& origin : origins) {
+        if (!origin.is_backward) forward[position_of(origin)] = &kernel;
+      }
+      for (const KernelSlice* each : from)
+        put_flow(++number, "backward", {each->track, each->begin}, {kernel.track, kernel.begin});
+    }
   }
 
   void write_host() {
@@ -124,22 +206,7 @@ class TraceWriter {
       const int track = track_of(timeline_[work.id].device);
       put_slice(work.id, work.origin, work.begin, work.end, track);
       if (work.launched == 0) continue;
-      ++flow;
-      put({{"ph", "s"},
-           {"name", "launch"},
-           {"cat", "launch"},
-           {"id", flow},
-           {"pid", kHost},
-           {"tid", kHost},
-           {"ts", time(work.launched)}});
-      put({{"ph", "f"},
-           {"bp", "e"},
-           {"name", "launch"},
-           {"cat", "launch"},
-           {"id", flow},
-           {"pid", track},
-           {"tid", track},
-           {"ts", time(work.begin)}});
+      put_flow(++flow, "launch", {kHost, work.launched}, {track, work.begin});
     }
   }
 
@@ -162,9 +229,17 @@ class TraceWriter {
     }
   }
 
+  struct KernelSlice {
+    uint64_t begin;
+    Timeline::Id id;
+    uint32_t origin;
+    int track;
+  };
+
   const ProfileView& view_;
   const Timeline& timeline_;
   std::ostream& out_;
+  std::vector<KernelSlice> kernels_;  // that were written
   std::vector<Device> devices_;
   bool is_first_ = true;
   double last_ = 0;

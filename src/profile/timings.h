@@ -4,14 +4,18 @@
 #include <array>
 #include <map>
 #include <string>
+#include <vector>
 
-#include "report/profile_table.h"
+#include "profile/profile_table.h"
 
 namespace tsl::report {
 
 /// Measures the passes on graphs.
 class Timings final : public exec::PlanObserver {
  public:
+  /// `keep`: the most phases to keep for a trace.
+  explicit Timings(size_t keep = 0) : keep_(keep) {}
+
   enum class Phase : uint8_t {
     dead_code,
     decompose,
@@ -31,6 +35,13 @@ class Timings final : public exec::PlanObserver {
   void on_plan(const graph::Plan& plan) override;
   void on_executable(const exec::Executable& executable) override;
 
+  /// A phase of one compilation.
+  struct Event {
+    uint64_t begin, end;
+    Phase phase;
+  };
+  const std::vector<Event>& events() const { return events_; }
+
   uint64_t ticks(Phase phase) const { return by_phase_[static_cast<size_t>(phase)]; }
   /// By name; "" for all eager ops.
   const std::map<std::string, uint64_t>& by_specialisation() const { return by_specialisation_; }
@@ -38,6 +49,8 @@ class Timings final : public exec::PlanObserver {
  private:
   void end(Phase phase, const std::string& specialisation);
 
+  const size_t keep_;
+  std::vector<Event> events_;
   uint64_t begin_ = 0;  // of the running phase
   std::array<uint64_t, kPhases> by_phase_{};
   std::map<std::string, uint64_t> by_specialisation_;

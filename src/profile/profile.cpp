@@ -1,4 +1,4 @@
-#include "report/profile.h"
+#include "profile/profile.h"
 
 #include <algorithm>
 #include <utility>
@@ -32,6 +32,8 @@ bool has_lines(const Activity& activity) {
     case ActivityKind::generate:
     case ActivityKind::load:
     case ActivityKind::replay:
+    case ActivityKind::segment:
+    case ActivityKind::native:
     case ActivityKind::launch:
     case ActivityKind::output:
     case ActivityKind::range: return false;
@@ -40,6 +42,31 @@ bool has_lines(const Activity& activity) {
 }
 
 }  // namespace
+
+void Sample::thin() {
+  size_t kept = 0;
+  for (size_t i = 0; i < numbers_.size(); i += 2) numbers_[kept++] = numbers_[i];
+  numbers_.resize(kept);
+  step_ *= 2;
+}
+
+void Sample::add(const Sample& other) {
+  Sample added = other;
+  while (added.step_ < step_) added.thin();
+  while (step_ < added.step_) thin();
+  numbers_.insert(numbers_.end(), added.numbers_.begin(), added.numbers_.end());
+  seen_ += added.seen_;
+  while (numbers_.size() >= kMost) thin();
+}
+
+uint64_t Sample::median() const {
+  if (numbers_.empty()) return 0;
+  std::vector<uint64_t> numbers = numbers_;
+  const auto middle = numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2);
+  std::nth_element(numbers.begin(), middle, numbers.end());
+  if (numbers.size() % 2 == 1) return *middle;
+  return (*std::max_element(numbers.begin(), middle) + *middle) / 2;
+}
 
 const Profile::Known& Profile::known(const Timeline& timeline, Timeline::Id id) {
   while (known_.size() <= id) {
@@ -91,6 +118,8 @@ void Profile::advance_to(uint64_t ticks) {
 void Profile::count(ProfileRow& row, uint64_t ticks) {
   if (row.calls++ == 0) row.first_ticks = row.least_ticks = ticks;
   row.least_ticks = std::min(row.least_ticks, ticks);
+  row.most_ticks = std::max(row.most_ticks, ticks);
+  row.sample.add(ticks);
   row.ticks += ticks;
 }
 
@@ -101,12 +130,11 @@ void Profile::end_scope(const Timeline& timeline, uint64_t ticks) {
   count(rows_[scope.row], scope.own);
   const size_t number = known(timeline, scope.id).scope;
   if (number == kNone) return;
-  constexpr size_t kSample = 4096;
   ProfileScope& of = scopes_[number];
   const uint64_t took = ticks - scope.begin;
   if (of.calls++ == 0) of.first_ticks = took;
   else of.later_ticks += took;
-  if (of.calls > 1 && of.sample.size() < kSample) of.sample.push_back(took);
+  if (of.calls > 1) of.sample.add(took);
 }
 
 void Profile::apply(const Timeline& timeline, const Timeline::Mark& mark) {

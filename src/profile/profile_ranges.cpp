@@ -1,4 +1,4 @@
-#include "report/profile_ranges.h"
+#include "profile/profile_ranges.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "report/roofline.h"
+#include "profile/roofline.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "report/memory_ledger.h"
+#include "profile/memory_ledger.h"
 
 #include <algorithm>
 #include <new>

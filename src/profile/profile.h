@@ -15,6 +15,27 @@
 
 namespace tsl::report {
 
+/// Numbers for their median: all of them while they are few, then every second, every fourth, and so on.
+class Sample {
+ public:
+  void add(uint64_t number) {
+    if ((seen_++ & (step_ - 1)) != 0) return;
+    numbers_.push_back(number);
+    if (numbers_.size() == kMost) thin();
+  }
+  void add(const Sample& other);
+  bool empty() const { return numbers_.empty(); }
+  /// Returns 0 if there are no numbers.
+  uint64_t median() const;
+
+ private:
+  static constexpr size_t kMost = 2048;
+  void thin();
+
+  std::vector<uint64_t> numbers_;
+  uint64_t seen_ = 0, step_ = 1;  // step_: a power of two
+};
+
 /// What a kernel, or an activity of the host, took.
 struct ProfileRow {
   exec::Timeline::Id id = 0;
@@ -25,6 +46,8 @@ struct ProfileRow {
   uint64_t ticks = 0;        // in all, each call by itself
   uint64_t first_ticks = 0;  // of the first call
   uint64_t least_ticks = 0;  // of the fastest call
+  uint64_t most_ticks = 0;   // of the slowest call
+  Sample sample = {};        // of all calls
 };
 
 /// The calls of a region or a named range, from begin to end.
@@ -33,7 +56,7 @@ struct ProfileScope {
   uint64_t calls = 0;
   uint64_t first_ticks = 0, later_ticks = 0;
   uint64_t traces = 0, compilations = 0;  // within the calls
-  std::vector<uint64_t> sample = {};      // of later calls, for their median
+  Sample sample = {};                     // of later calls
 };
 
 /// An op whose result nothing used, so that it was not computed.
@@ -42,6 +65,9 @@ struct UnusedOp {
   std::string name;
   Span span;
 };
+
+/// The most marks and device works of a trace: as JSON about 80 MB, which browsers still load.
+inline constexpr size_t kTraceEvents = 400'000;
 
 /// Reads a timeline as it grows, and keeps sums. For the Chrome trace it also keeps the first marks.
 class Profile final : public exec::Timeline::Reader, public exec::PlanObserver {

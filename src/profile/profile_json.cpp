@@ -1,4 +1,4 @@
-#include "report/profile_json.h"
+#include "profile/profile_table.h"
 
 #include <algorithm>
 #include <map>
@@ -60,14 +60,18 @@ class ProfileJson {
                  {"calls", row.calls},
                  {"seconds_of_calls", seconds(row.ticks)},
                  {"seconds_of_first", seconds(row.first_ticks)},
+                 {"seconds_of_median", seconds(row.sample.median())},
                  {"seconds_of_least", seconds(row.least_ticks)},
+                 {"seconds_of_most", seconds(row.most_ticks)},
                  {"lines", std::move(lines)}};
     if (of.kind != ActivityKind::kernel) return json;
     devices_[to_string(of.device)] = of.device;
     json.update({{"device", to_string(of.device)},
                  {"specialisation", of.plan},
-                 {"category", graph::name_of(of.facts.category)},
+                 {"category", graph::name_of(category_of(view_.timeline, row.id, row.origin))},
                  {"types", of.facts.types},
+                 {"kernels", of.facts.kernels},
+                 {"constant", of.facts.is_constant},
                  {"bytes", of.facts.bytes},
                  {"flops", of.facts.flops},
                  {"work", work_of(of.facts.work)},
@@ -98,6 +102,7 @@ class ProfileJson {
             {"calls", scope.calls},
             {"seconds_of_first", seconds(scope.first_ticks)},
             {"seconds_of_later", seconds(scope.later_ticks)},
+            {"seconds_of_median", scope.sample.empty() ? Json(nullptr) : Json(seconds(scope.sample.median()))},
             {"traces", scope.traces},
             {"compilations", scope.compilations}};
   }

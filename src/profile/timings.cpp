@@ -1,4 +1,4 @@
-#include "report/timings.h"
+#include "profile/timings.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,6 +14,7 @@ void Timings::end(Phase phase, const std::string& specialisation) {
   const uint64_t now = exec::now_in_ticks();
   by_phase_[static_cast<size_t>(phase)] += now - begin_;
   by_specialisation_[specialisation] += now - begin_;
+  if (events_.size() < keep_) events_.push_back({begin_, now, phase});
   begin_ = now;
 }
 

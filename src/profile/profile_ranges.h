@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/profile_table.h"
+#include "profile/profile_table.h"
 
 namespace tsl::report {
 

@@ -1,13 +1,13 @@
 // Tests profiles: that each moment counts once, and what the tables say about programs.
+#include <algorithm>
 #include <fstream>
 #include <numeric>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
 
-#include "report/profile.h"
-#include "report/profile_table.h"
-#include "report/profile_trace.h"
+#include "profile/profile.h"
+#include "profile/profile_table.h"
 #include "support/session.h"
 
 using namespace tsl;
@@ -279,4 +279,194 @@ TEST_CASE("the ranges of a program are bounded, however it calls", "[profile]") 
   const std::string text = s.engine.profile_text("test.tsl", false);
   CHECK(text.find("deep.deep") != std::string::npos);
   CHECK(std::count(text.begin(), text.end(), '\n') < 200);
+}
+
+// ---- Tables ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Returns the first table of a profile: its lines between the heading and the sum.
+std::vector<std::string> rows_of(const std::string& text) {
+  std::vector<std::string> rows;
+  std::istringstream lines(text);
+  std::string line;
+  while (std::getline(lines, line) && !contains(line, "kernel or activity")) {}
+  while (std::getline(lines, line) && !line.empty()) rows.push_back(line);
+  if (!rows.empty()) rows.pop_back();
+  return rows;
+}
+
+constexpr const char* kThreeKernels =
+    "let x = ones([100])\nlet m = ones([20, 20])\nfor i in 0..30 { let y = exp(x) }\nfor i in 0..20 { let y = exp(m) "
+    "}\n"
+    "for i in 0..10 { let y = sin(x) }\n";
+
+std::string table_of(const std::string& program, const report::TableOptions& options) {
+  Session s(profiled());
+  s.output(program);
+  return s.engine.profile_text("test.tsl", false, options);
+}
+
+}  // namespace
+
+TEST_CASE("a sample of many numbers keeps their median", "[profile]") {
+  report::Sample sample;
+  CHECK(sample.median() == 0);
+  for (uint64_t i = 1; i <= 101; ++i) sample.add(i);
+  CHECK(sample.median() == 51);
+  report::Sample pair;
+  for (const uint64_t number : {40, 20}) pair.add(number);
+  CHECK(pair.median() == 30);
+  for (uint64_t i = 102; i <= 100'001; ++i) sample.add(i);
+  CHECK(static_cast<double>(sample.median()) == Approx(50'000).epsilon(0.01));
+  report::Sample other;
+  for (int i = 0; i < 1'000'000; ++i) other.add(7);
+  sample.add(other);
+  CHECK(sample.median() == 7);
+}
+
+TEST_CASE("rows have the median, the least and the most of a kernel's calls", "[profile]") {
+  HandMade t;
+  const Timeline::Id a = t.kernel("a");
+  for (const uint64_t took : {30, 10, 20}) {
+    t.mark(100 + 100 * took, a);
+    t.mark(100 + 100 * took + took, Timeline::kEnd);
+  }
+  std::sort(t.marks.begin(), t.marks.end(), [](const auto& x, const auto& y) { return x.ticks < y.ticks; });
+  t.read();
+  CHECK(t.row(a).sample.median() == 20);
+  CHECK(t.row(a).least_ticks == 10);
+  CHECK(t.row(a).most_ticks == 30);
+  const std::string text = table_of(kThreeKernels, {});
+  for (const char* heading : {"median", "least", "most"}) CHECK(contains(text, heading));
+}
+
+TEST_CASE("rows are ordered, limited and grouped as asked", "[profile]") {
+  using report::RowGroups;
+  using report::RowOrder;
+  const std::vector<std::string> by_calls = rows_of(table_of(kThreeKernels, {.order = RowOrder::calls}));
+  REQUIRE(by_calls.size() > 3);
+  CHECK(contains(by_calls[0], "f32[100]"));
+  CHECK(contains(by_calls[0], " 30 "));
+  CHECK(contains(by_calls[1], "f32[20, 20]"));
+  CHECK(contains(by_calls[2], "k_sin"));
+  const std::string kernels =
+      table_of(kThreeKernels, {.order = RowOrder::calls, .groups = RowGroups::kernel, .rows = 1});
+  const std::vector<std::string> one = rows_of(kernels);
+  INFO(kernels);
+  REQUIRE(one.size() == 2);
+  CHECK(contains(one[0], "k_exp"));
+  CHECK(contains(one[0], " 50 "));
+  CHECK_FALSE(contains(one[0], "f32["));
+  CHECK(contains(one[1], "more rows"));
+  CHECK(contains(kernels, " 100.00 % "));
+  const std::string shapes = table_of("let x = ones([9])\nlet y = exp(x)\nlet z = exp(x)\nlet v = exp(ones([3, 3]))\n",
+                                      {.groups = RowGroups::shape});
+  size_t vectors = 0;
+  for (const std::string& row : rows_of(shapes)) {
+    if (!contains(row, "k_exp") || !contains(row, "f32[9] -> f32[9]")) continue;
+    ++vectors;
+    CHECK(contains(row, " 2 "));
+  }
+  CHECK(vectors == 1);
+}
+
+TEST_CASE("rows of lines and of categories sum up the kernels in them", "[profile]") {
+  const std::vector<std::string> lines =
+      rows_of(table_of(kThreeKernels, {.order = report::RowOrder::name, .groups = report::RowGroups::line}));
+  const auto row_with = [](const std::vector<std::string>& rows, const std::string& part) {
+    for (const std::string& row : rows) {
+      if (contains(row, part)) return row;
+    }
+    return std::string();
+  };
+  CHECK(contains(row_with(lines, "test.tsl:3  for i in 0..30"), " 30 "));
+  CHECK(contains(row_with(lines, "test.tsl:5  for i in 0..10"), " 10 "));
+  CHECK(row_with(lines, "k_exp").empty());
+  const std::vector<std::string> categories = rows_of(table_of(kThreeKernels, {.groups = report::RowGroups::category}));
+  CHECK(contains(row_with(categories, "pointwise"), " 60 "));
+}
+
+TEST_CASE("lines of tables fit the width, with fewer columns where it is small", "[profile]") {
+  for (const size_t width : {60, 80, 100, 130}) {
+    const std::string text = table_of(kThreeKernels, {.width = width});
+    const std::string tables = text.substr(0, text.find("\nin words"));
+    INFO(text);
+    std::istringstream lines(tables.substr(0, tables.find("\nmemory")));
+    for (std::string line; std::getline(lines, line);) {
+      const auto characters = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
+      CHECK(static_cast<size_t>(characters) <= width);
+    }
+    CHECK(contains(text, "k_exp"));
+    CHECK(contains(text, "GB/s") == (width >= 100));
+  }
+}
+
+// ---- profile(f, …) -----------------------------------------------------------------------------------------------
+
+TEST_CASE("profile(f, steps: n) returns its table as data, with the last result", "[profile]") {
+  Session s;
+  std::string log;
+  s.engine.log = [&log](std::string_view text) { log += text; };
+  s.output(
+      "let x = ones([50])\nvar calls = 0\nfn work() {\n  calls += 1\n  let y = exp(x)\n  return calls + 0.0 * y[0]\n}\n"
+      "let p = profile(work, name: \"training\", sort: \"calls\", rows: 3, warmup: 2, steps: 4)\n"
+      "assert(calls == 6)\nassert(p.result.item() == 6.0)\nassert(p.title == \"training\")\n"
+      "assert(p.seconds > 0.0)\nassert(p.regions[0].name == \"training\")\nassert(p.regions[0].calls == 4)\n"
+      "var found = 0\nfor row in p.rows {\n"
+      "  if row.name.startswith(\"k_exp\") {\n    found += 1\n    assert(row.calls == 4)\n"
+      "    assert(row.category == \"pointwise\")\n    assert(row.bytes == 400)\n  }\n}\nassert(found == 1)\n");
+  INFO(log);
+  CHECK(contains(log, "profile of training"));
+  CHECK(contains(log, "more rows"));
+}
+
+TEST_CASE("profile(f, rows: 0) logs nothing", "[profile]") {
+  Session s;
+  std::string log;
+  s.engine.log = [&log](std::string_view text) { log += text; };
+  CHECK(s.eval("profile(fn() = 3, rows: 0)") == "3");
+  CHECK(log.empty());
+}
+
+TEST_CASE("profile(f, to: file) writes the trace of what f does, and nothing before it", "[profile]") {
+  Session s;
+  s.engine.log = [](std::string_view) {};
+  const std::string path = "test_profile_section.json";
+  s.output("let x = ones([50])\nlet a = sin(x)\nlet b = profile(fn() = exp(x), to: \"" + path + "\")\n");
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  std::remove(path.c_str());
+  CHECK(contains(text.str(), "k_exp"));
+  CHECK_FALSE(contains(text.str(), "k_sin"));
+  CHECK(nlohmann::json::parse(text.str())["traceEvents"].size() > 2);
+}
+
+TEST_CASE("profile(f, to: file) does not call f if the file cannot be written", "[profile]") {
+  Session s;
+  s.engine.log = [](std::string_view) {};
+  CHECK(s.output("var calls = 0\nfn f() { calls += 1 }\n"
+                 "try { profile(f, to: \"/nowhere/trace.json\") } catch e { print(e.kind) }\nprint(calls)\n") ==
+        "io\n0\n");
+}
+
+TEST_CASE("profile() needs the permissions of what it gives, and names that it knows", "[profile]") {
+  EngineOptions options;
+  options.permissions.files = options.permissions.clock = false;
+  Session s(options);
+  s.engine.log = [](std::string_view) {};
+  const auto error = [&s](const std::string& code) {
+    try {
+      s.eval(code);
+    } catch (const Failure& failure) { return failure.error().message; }
+    return std::string();
+  };
+  CHECK(s.eval("profile(fn() = 3)") == "3");
+  CHECK(contains(error("profile(fn() = 3, to: \"x.json\")"), "files"));
+  CHECK(contains(error("profile(fn() = 3, steps: 2)"), "clock"));
+  CHECK(error("profile(fn() = 3, sort: \"size\")") ==
+        "profile: sort is one of time, calls, median, least, most, name, not 'size'");
+  CHECK(contains(error("profile(fn() = 3, group: \"size\")"), "launch, kernel, shape, line, range, category"));
+  CHECK_FALSE(error("profile(fn() = 3, rows: -1)").empty());
 }

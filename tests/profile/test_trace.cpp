@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/profile_trace.h"
+#include "profile/profile_table.h"
 #include "support/session.h"
 
 using namespace tsl;
@@ -144,4 +144,97 @@ TEST_CASE("a trace holds as many events as its limit allows", "[profile]") {
   std::remove(path.c_str());
   check_slices(events);
   CHECK(events.size() < 2 * 100 + 20);  // scopes and works of devices, and what names and ends the tracks
+}
+
+namespace {
+
+/// Runs a program, and returns the events of its trace.
+json trace_of_program(const std::string& program) {
+  EngineOptions options;
+  options.profile = true;
+  options.trace_events = 10'000;
+  Session s(options);
+  s.output(program);
+  const std::string path = "test_trace_events.json";
+  s.engine.write_trace(path);
+  std::ifstream file(path);
+  const json events = json::parse(file)["traceEvents"];
+  std::remove(path.c_str());
+  check_slices(events);
+  return events;
+}
+
+std::vector<json> slices_named(const json& events, const std::string& name) {
+  std::vector<json> found;
+  for (const json& event : events) {
+    if (event["ph"] == "X" && event["name"].get<std::string>().find(name) != std::string::npos) found.push_back(event);
+  }
+  return found;
+}
+
+bool is_within(const json& inner, const json& outer) {
+  return begin_of(inner) >= begin_of(outer) - kSlack && end_of(inner) <= end_of(outer) + kSlack;
+}
+
+}  // namespace
+
+TEST_CASE("the phases of a compilation are events within it", "[profile]") {
+  const json events = trace_of_program("@compile\nfn f(x) = exp(x) + 1.0\nlet y = f(ones([10]))\n");
+  const std::vector<json> compilations = slices_named(events, "compiling graphs");
+  for (const char* phase : {"simplify", "fuse", "lower, launches and buffers", "prepare for the device"}) {
+    const std::vector<json> found = slices_named(events, phase);
+    INFO(phase);
+    CHECK(found.size() == compilations.size());
+    for (const json& each : found) {
+      CHECK(std::any_of(compilations.begin(), compilations.end(),
+                        [&](const json& compilation) { return is_within(each, compilation); }));
+    }
+  }
+}
+
+TEST_CASE("segments and host reads are events, with the line that reads", "[profile]") {
+  const json events = trace_of_program(
+      "@compile\nfn f(x) {\n  let s = sum(x)\n  if s.item() > 0.0 { return x * 2.0 }\n  return x\n}\n"
+      "let x = ones([10])\nfor i in 0..4 { f(x) }\n");
+  const std::vector<json> first = slices_named(events, "f:2 segment 1"), second = slices_named(events, "f:2 segment 2");
+  const std::vector<json> calls = slices_named(events, "running compiled regions f:2");
+  CHECK(first.size() == 3);  // the first call is traced
+  CHECK(second.size() == 3);
+  for (const json& segment : first) {
+    CHECK(std::any_of(calls.begin(), calls.end(), [&](const json& call) { return is_within(segment, call); }));
+  }
+  const std::vector<json> reads = slices_named(events, "reading back");
+  CHECK(reads.size() == 4);
+  for (const json& read : reads) CHECK(read["args"]["lines"] == "test.tsl:4");
+}
+
+TEST_CASE("a region of one segment has no events of segments", "[profile]") {
+  const json events = trace_of_program("@compile\nfn f(x) = x * 2.0\nlet x = ones([10])\nfor i in 0..4 { f(x) }\n");
+  CHECK(slices_named(events, " segment ").empty());
+}
+
+TEST_CASE("backward kernels are marked, and arrows lead to them from what they differentiate", "[profile]") {
+  const json events = trace_of_program(
+      "fn loss(w) = sum(exp(w) * w)\n@compile\nfn step(w) = grad(loss)(w)\n"
+      "let w = ones([64])\nlet x = ones([8, 8])\nfn g(x) = sum(x @ x)\n"
+      "let a = step(w)\nlet b = grad(g)(x)\n");
+  size_t backward = 0;
+  std::map<uint64_t, const json*> begins;
+  for (const json& event : events) {
+    if (event["ph"] == "X" && event["args"].value("pass", "") == "backward") {
+      ++backward;
+      CHECK(event["cat"] == "kernels,backward");
+    }
+    if (event["ph"] == "s" && event["name"] == "backward") begins[event["id"].get<uint64_t>()] = &event;
+  }
+  CHECK(backward > 0);
+  size_t ends = 0;
+  for (const json& event : events) {
+    if (event["ph"] != "f" || event["name"] != "backward") continue;
+    ++ends;
+    REQUIRE(begins.count(event["id"].get<uint64_t>()) == 1);
+    CHECK(begin_of(*begins[event["id"].get<uint64_t>()]) < begin_of(event));
+  }
+  CHECK(ends > 0);
+  CHECK(ends == begins.size());
 }

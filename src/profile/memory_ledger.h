@@ -11,7 +11,7 @@
 
 #include "exec/devices.h"
 #include "exec/timeline.h"
-#include "report/memory_holders.h"
+#include "profile/memory_holders.h"
 
 namespace tsl::report {
 

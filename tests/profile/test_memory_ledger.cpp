@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backend/cpu/memory.h"
-#include "report/memory_ledger.h"
+#include "profile/memory_ledger.h"
 #include "support/pretend_gpu.h"
 #include "support/session.h"
 

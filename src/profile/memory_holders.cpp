@@ -1,4 +1,4 @@
-#include "report/memory_holders.h"
+#include "profile/memory_holders.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "bytecode/bytecode.h"
-#include "report/memory_ledger.h"
+#include "profile/memory_ledger.h"
 
 namespace tsl::report {
 
