@@ -21,12 +21,13 @@ namespace tsl {
 namespace {
 
 /// Lists what compiled code depends on besides the program, a line each.
-std::string cache_key(const EngineOptions& options, Device device) {
+std::string cache_key(const EngineOptions& options, Engine& engine, Device device) {
   std::string text = fmt::format("tsl {}\ndevice {}\nnumerics {}\ncompile {}\n", TSL_VERSION, to_string(device),
                                  options.fast_numerics ? "fast" : "exact",
                                  options.compile_all         ? "all"
                                  : options.compile_annotated ? "annotated"
                                                              : "nothing");
+  for (const auto& [name, value] : engine.devices().code_key(device)) text += fmt::format("{} {}\n", name, value);
   for (const exec::BackendOption& option : exec::kBackendOptions) {
     const std::string name = std::string(option.name).substr(2);
     const exec::BackendOptions& values = options.backend;
@@ -70,7 +71,7 @@ void write_reports(const Command& command, Engine& engine, bool color) {
   if (!recorded || !options.any()) return;
   report::Recording recording = *recorded;
   const Device device = engine.runtime().default_device();
-  recording.cache_key = cache_key(command.engine, device);
+  recording.cache_key = cache_key(command.engine, engine, device);
   recording.counters = counters_text(engine.runtime().counters(device), device);
   if (!options.dump.empty()) report::write_dump(recording, options.dump);
   if (!options.explain) return;
