@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "engine/backends.h"
 #include "engine/engine.h"
+#include "jit/whole_functions.h"
 #include "report/explain.h"
 #include "tensor/device_names.h"
 #include "tensor/limits.h"
@@ -103,6 +104,12 @@ std::string EngineRuntime::explain(const Value& function) {
   std::vector<const void*> declarations = {&proto};
   for (const Loop& loop : proto.loops) declarations.push_back(&loop);
   return report::explain(recording, {.declarations = std::move(declarations), .title = proto.display_name()});
+}
+
+void EngineRuntime::recompile(const Value& function) {
+  if (function.is(Tag::builtin)) return;  // its ops are part of the regions that call it
+  abort_trace("recompile() runs in it");
+  regions_.recompile(function.is(Tag::function) ? &proto_of(function.as<Function>()) : nullptr);
 }
 
 // ---- Devices ---------------------------------------------------------------------------------------------------
@@ -216,15 +223,28 @@ void EngineRuntime::log(std::string_view topic, const std::string& text) {
 // ---- Regions -----------------------------------------------------------------------------------------------------
 
 // Listeners would not see the ops of a region, so code that is being differentiated is interpreted.
+const char* EngineRuntime::region_obstacle() {
+  if (listeners().listening()) return "code that is not compiled differentiates it";
+  if (region_pauses_ > 0) return "the host program calls it while compiled code may be running";
+  if (!interpreter_.has_stack_for_region()) return "calls of compiled functions are nested too deeply";
+  return nullptr;
+}
+
 RegionHooks::CallMode EngineRuntime::call_mode(const Value& function) {
   const Proto& proto = proto_of(function.as<Function>());
+  if (proto.is_interpreted) {
+    abort_trace(fmt::format("it calls {}, which has @interpret", proto.display_name()));
+    return CallMode::interpreted;
+  }
   if (trace()) trace()->restrict_to(proto.request);
-  if (trace() || listeners().listening()) return CallMode::plain;
-  if (options_.check_nan || region_pauses_ > 0) return CallMode::plain;
+  if (trace() || options_.check_nan) return CallMode::plain;
   const bool wanted = proto.is_compiled ? options_.compile_annotated : options_.compile_all && !proto.is_internal;
   if (!wanted) return CallMode::plain;
-  if (regions_.is_interpreting(function.as<Function>())) return CallMode::open;
-  return interpreter_.has_stack_for_region() ? CallMode::region : CallMode::plain;
+  if (const char* const obstacle = region_obstacle()) {
+    if (proto.request.whole) jit::fail_interpreted(proto, obstacle, "call it from a function that has @compile");
+    return CallMode::plain;
+  }
+  return regions_.is_interpreting(function.as<Function>()) ? CallMode::open : CallMode::region;
 }
 
 std::optional<uint32_t> EngineRuntime::run_loop_body(Frame& frame, const Loop& loop) {

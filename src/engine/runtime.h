@@ -56,9 +56,11 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   void seed(uint64_t seed) override;
   void effect_print(Value value) override;
   Value effect(EffectFunction run, std::vector<Value> args) override;
+  void wait() override { devices_.wait(); }
   Counters counters(Device device) override { return devices_.counters(device); }
   TraceCounts trace_counts() const override { return regions_.counts(); }
   std::string explain(const Value& function) override;
+  void recompile(const Value& function) override;
   Value profile(const Value& function) override;
   Value with_range(const std::string& name, const Value& function) override;
   void resume() override { devices_.forget_active(); }
@@ -83,6 +85,8 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   const report::RunRecorder* recorder() const { return recorder_.get(); }
 
  private:
+  /// Returns why no function may become a region now; null if one may.
+  const char* region_obstacle();
   std::unique_ptr<exec::Backend> open_device(Device device);
   Device find_device();
   jit::TraceSession* trace() const { return is_tracing() ? regions_.trace() : nullptr; }

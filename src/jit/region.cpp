@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "jit/whole_functions.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/materialize.h"
@@ -115,6 +116,11 @@ const RegionActivities& RegionCache::activities(RegionGroup& group, const Proto&
 Region& RegionCache::find(RegionGroup& group, const Proto& proto, const Loop* loop,
                           const std::vector<Ref<Cell>>& captures) {
   auto& regions = group.regions;
+  const bool is_renewed = std::exchange(group.is_stale, false);
+  if (is_renewed) {  // only here: until now regions of the group may have been running
+    regions.clear();
+    group.pacing = {};
+  }
   for (const auto& region : regions) {
     if (region->captures == captures) return *region;
   }
@@ -130,6 +136,7 @@ Region& RegionCache::find(RegionGroup& group, const Proto& proto, const Loop* lo
   region->pacing = &group.pacing;
   region->names = &group.names;
   region->activities = &group.activities;
+  region->is_renewed = is_renewed;
   region->add_annotated_shapes();
   regions.push_back(std::move(region));
   return *regions.back();
@@ -140,8 +147,16 @@ bool RegionCache::skips(Region& region) {
   if (!pacing.is_waiting()) return false;
   if (pacing.rarely_replays()) region.evict_all_paths();
   if (!region.root.next.empty()) return false;
-  pacing.count_interpreted();
+  count_interpreted(region);
   return true;
+}
+
+void RegionCache::count_interpreted(Region& region) {
+  region.pacing->count_interpreted();
+  if (!region.must_be_whole()) return;
+  clear_run();
+  fail_interpreted(*region.proto, "this call fits none of its many traces",
+                   "`--log recompiles` lists them, and what differed each time");
 }
 
 const Value* RegionCache::source_value(const InputSource& source, const Entry& entry) const {
@@ -283,7 +298,7 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
   }
   if (failed) return Outcome::failed;
   if (region.pacing->is_waiting()) {
-    region.pacing->count_interpreted();
+    count_interpreted(region);
     return Outcome::failed;
   }
   if (!inputs_fit(entry)) {

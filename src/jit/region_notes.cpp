@@ -1,6 +1,7 @@
 // What observers of regions are told: names, and the reasons for traces.
 #include "jit/guard_notes.h"
 #include "jit/region.h"
+#include "jit/whole_functions.h"
 
 #include <algorithm>
 
@@ -21,6 +22,7 @@ RegionNote Region::note(Context& context) const {
 }
 
 void Region::fall_back(const Tracing& tracing, const std::string& reason, Span at) {
+  if (must_be_whole()) fail_interpreted(*proto, reason);
   pacing->abort_trace();
   if (tracing.observed()) {
     const RegionNote region = note(tracing.context);
@@ -64,6 +66,7 @@ void RegionCache::notify_trace(const Region& region, const Entry& entry, const s
   } else {
     reason.text = !path.empty()       ? "the rest of its path was evicted or not recorded"
                   : region.was_traced ? "it is tried again"
+                  : region.is_renewed ? "recompile() was called"
                                       : "first call";
   }
   reason.interpreted = region.pacing->calls_left();

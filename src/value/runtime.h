@@ -65,11 +65,16 @@ class Runtime {
   /// Calls `run`: at once, or in order whenever the compiled region runs.
   virtual Value effect(EffectFunction run, std::vector<Value> args) = 0;
 
+  /// Waits until all devices have done what they were given.
+  virtual void wait() = 0;
   /// Returns the counters of a device; zeros if it has not been used.
   virtual Counters counters(Device device) = 0;
   virtual TraceCounts trace_counts() const = 0;
   /// Describes what was compiled so far for a function, or for everything (nil): the text of explain().
   virtual std::string explain(const Value& function) = 0;
+
+  /// Forgets what was compiled for a function, or for everything (nil): the next calls are traced anew.
+  virtual void recompile(const Value& function) = 0;
 
   /// Called when control returns from the host: this may be another thread, and another engine may have switched the
   /// thread to another GPU.
