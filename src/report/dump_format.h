@@ -2,17 +2,23 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace tsl::report {
 
 inline constexpr const char* kVersionFile = "version.txt";  // its first line marks a dump; the rest is the cache key
 inline constexpr const char* kReportFile = "explain.txt";
 inline constexpr const char* kGuardsFile = "guards.txt";  // each folder of a specialisation has it
+inline constexpr const char* kGraphStage = "02-graph";    // the stage with the recorded graph
 inline constexpr const char* kPlanFile = "plan.json";
 inline constexpr const char* kMagic = "tsl dump, format";
-inline constexpr int kFormat = 2;  // grows when names or contents of files change
+inline constexpr int kFormat = 3;  // grows when names or contents of files change
 
 /// Whether a folder is a dump, of any format.
 bool is_dump(const std::string& folder);
+
+/// Returns a text of a dump without line numbers, "train.tsl:_" for "train.tsl:12" and "step:_#0" for "step:12#0": what
+/// stays when lines are inserted before a function.
+std::string without_lines(std::string_view text);
 
 }  // namespace tsl::report

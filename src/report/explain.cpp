@@ -132,7 +132,7 @@ void write_segments(Writer& to, const RegionRecord& region) {
   size_t count = 0;
   for (const SegmentRecord& segment : region.segments) {
     if (count++ == kMaxLines) break;
-    to.line(2, fmt::format("segment {} ends with {}", segment.number + 1, end_of(segment)));
+    to.line(2, fmt::format("segment {} ends with {}", segment.number, end_of(segment)));
     write_guards(to, segment);
   }
   if (region.segments.size() > kMaxLines) to.line(2, fmt::format("… {} more", region.segments.size() - kMaxLines));
@@ -188,7 +188,7 @@ std::string kernel_text(const KernelRecord& kernel) {
 void write_specialisation(Writer& to, const RegionRecord& region, const SpecialisationRecord& s) {
   std::string of;
   for (const SegmentRecord& segment : region.segments) {
-    if (segment.plans == s.plans) of = fmt::format(" (segment {})", segment.number + 1);
+    if (segment.plans == s.plans) of = fmt::format(" (segment {})", segment.number);
   }
   std::string text = fmt::format("{}{}: {} recorded, {} compiled to {}", to.bold(s.name), of,
                                  plural(s.ops_recorded, "op"), s.ops_compiled, plural(s.kernels.size(), "kernel"));

@@ -217,12 +217,14 @@ TEST_CASE("explain() of an unused function says that nothing was compiled", "[re
 TEST_CASE("a recording is JSON for tools", "[report]") {
   Recorded run("@compile\nfn f(x, n) = x * n + 1.0\nlet a = f(ones([3]), 2)\nlet b = f(ones([4]), 2)\n");
   const nlohmann::json json = nlohmann::json::parse(explain_json(run.recording()));
-  CHECK(json["version"] == 1);
+  CHECK(json["version"] == 2);
   const auto& region = json["regions"][0];
   CHECK(region["name"] == "f:2");
   CHECK(region["traces"][1]["variable"] == "x");
   CHECK(region["specialisations"][0]["kernels"][0]["category"] == "pointwise");
   CHECK(region["specialisations"][0]["kernels"][0]["registers"].is_null());
+  CHECK(region["segments"][0]["number"] == 1);
+  CHECK(region["traces"][0]["segments"][0] == 1);
   CHECK(region["segments"][0]["guards"][0]["variable"] == "x");
 }
 
