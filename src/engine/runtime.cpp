@@ -138,7 +138,7 @@ void EngineRuntime::choose_device(Device device) {
 }
 
 /// Finds the first device of a backend that may be the default place for tensors; otherwise the CPU. A device that
-/// lacks something is worth a line, since a program takes longer without it.
+/// cannot be used, or lacks something, is worth a line, since a program takes longer without it.
 Device EngineRuntime::find_device() {
   if (!context_.permissions().gpus) return {};
   for (const exec::BackendRegistry::Row& row : backends_.rows()) {
@@ -150,7 +150,11 @@ Device EngineRuntime::find_device() {
       const std::string missing = missing_for(row.entry, device);
       if (missing.empty()) return device;
       say_once(context_, fmt::format("tsl: tensors are on the CPU, not on {}: {}\n", to_string(device), missing));
-    } catch (const Failure& failure) { log("device", fmt::format("tensors are on the CPU: {}", failure.what())); }
+    } catch (const exec::NoDevice& none) {
+      log("device", fmt::format("tensors are on the CPU: {}", none.what()));
+    } catch (const Failure& unusable) {
+      say_once(context_, fmt::format("tsl: tensors are on the CPU: {}\n", unusable.what()));
+    }
   }
   return {};
 }
