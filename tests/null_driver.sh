@@ -27,8 +27,14 @@ expect 'cuda:0' "$(run "$where")"
 expect 'cuda:0' "$(run "$where")"
 expect 'cuda:0' "$(NULL_DRIVER_COMPUTE=75 run "$where")"
 
-# A GPU that is too old is as good as none; who asks for it hears why.
-expect 'cpu' "$(NULL_DRIVER_COMPUTE=70 run "$where")"
+# A GPU or a driver that is too old is as good as none; one line says so, unless a device was asked for.
+line='tsl: tensors are on the CPU: null is too old: it is of compute capability 7.0, and TSL needs 7.5 or newer*'
+expect "$line"$'\ncpu' "$(NULL_DRIVER_COMPUTE=70 run "$where")"
+expect 'cpu' "$(NULL_DRIVER_COMPUTE=70 run "$where" --device cpu)"
+line='tsl: tensors are on the CPU: the NVIDIA driver is too old: it is for CUDA 11.8, and TSL needs one for CUDA 12.1*'
+expect "$line"$'\ncpu' "$(NULL_DRIVER_CUDA=11080 run "$where")"
+expect "$line"$'\ncpu\ncpu' "$(NULL_DRIVER_CUDA=11080 run "$where; $where")"
+expect 'cpu' "$(LD_LIBRARY_PATH='' "$tsl" -e "$where" 2>&1)"  # without a driver nothing is said
 expect '*null is too old: it is of compute capability 7.0, and TSL needs 7.5 or newer*' \
   "$(NULL_DRIVER_COMPUTE=70 run "$where" --device cuda)"
 

@@ -22,7 +22,7 @@ std::span<const Builtin> value_builtins();       // print, len, str, int, type, 
 std::span<const Builtin> collection_builtins();  // range, enumerate, map, sorted, keys, …
 std::span<const Builtin> text_builtins();        // join, replace, upper, …
 std::span<const Builtin> file_builtins();        // load, save, read_text, write_text
-std::span<const Builtin> observe_builtins();     // profile, with_range
+std::span<const Builtin> observe_builtins();     // profile, with_range, recompile, wait
 std::span<const Builtin> bench_builtins();       // bench
 
 /// Splits a string at a separator (nil: at white space), at most `limit` times.

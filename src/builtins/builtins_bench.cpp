@@ -23,7 +23,7 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 double time_call(Context& context, const Value& function) {
   const Clock::time_point begin = Clock::now();
   const Value result = context.call(function, {});
-  context.runtime().synchronize();
+  context.runtime().wait();
   return seconds_since(begin);
 }
 

@@ -33,10 +33,36 @@ FileKind kind_of(const std::string& path, const std::string& hint) {
                 hints_of(hint));
 }
 
+/// Returns what stands between the columns of a table in text, as it is written in a str; "" for other files.
+std::string column_mark(const std::string& path) {
+  if (path.ends_with(".tsv")) return "\\t";
+  return path.ends_with(".csv") ? "," : "";
+}
+
+std::string hint_to_read(const std::string& path) {
+  const std::string mark = column_mark(path);
+  if (mark.empty()) return "`read_text(path)` reads any other file as text";
+  return fmt::format(
+      "`tensor(map(fn(line) = map(float, line.split(\"{1}\")), read_text(\"{0}\").strip().split(\"\\n\")))` makes a "
+      "matrix "
+      "of its numbers",
+      path, mark);
+}
+
+std::string hint_to_write(const std::string& path) {
+  const std::string mark = column_mark(path);
+  if (mark.empty()) return "`write_text(path, text)` writes text to any other file";
+  return fmt::format(
+      "`write_text(\"{0}\", join(map(fn(row) = join(map(str, row), \"{1}\"), x.tolist()), \"\\n\"))` writes all rows "
+      "of a "
+      "matrix",
+      path, mark);
+}
+
 /// As kind_of(), with what any other file is.
 FileKind kind_to_load(const std::string& path) {
   try {
-    return kind_of(path, "`read_text(path)` reads any other file as text");
+    return kind_of(path, hint_to_read(path));
   } catch (Failure& failure) {
     const std::optional<OtherFile> other = other_file(path);
     if (other) {
@@ -110,7 +136,7 @@ std::vector<NamedTensor> named_tensors(Context& context, const std::string& path
 
 Value run_save(Context& context, std::span<Value> args) {
   const std::string& path = expect_string(context, args[0], "a path");
-  switch (kind_of(path, "`write_text(path, text)` writes text to any other file")) {
+  switch (kind_of(path, hint_to_write(path))) {
     case FileKind::npy: save_npy(path, packed(context, path, args[1])); break;
     case FileKind::npz: save_npz(path, named_tensors(context, path, args[1])); break;
     case FileKind::safetensors: save_safetensors(path, named_tensors(context, path, args[1])); break;

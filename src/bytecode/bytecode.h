@@ -133,6 +133,7 @@ struct Proto : FunctionInfo {
   bool is_library = false;   // in the standard library: hidden from tracebacks
   ComposedWork work = ComposedWork::none;
   bool is_compiled = false;      // has @compile
+  bool is_interpreted = false;   // has @interpret
   bool tests_arguments = false;  // has annotations on parameters
   /// The number of arguments for which a call needs no further checks; kNoDirectCall if there is none.
   uint16_t direct_arity = kNoDirectCall;

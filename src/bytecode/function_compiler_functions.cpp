@@ -54,6 +54,7 @@ std::unique_ptr<Proto> FunctionCompiler::run() {
   }
   signature();
   proto_->is_compiled = function_.compile.has_value();
+  proto_->is_interpreted = function_.is_interpreted;
   proto_->request = function_.compile.value_or(CompileRequest{});
   prologue();
   if (function_.is_module) {
@@ -63,8 +64,8 @@ std::unique_ptr<Proto> FunctionCompiler::run() {
     return_value(nullptr, function_.body->span);
   }
   mark_last_uses(*proto_);
-  const bool is_direct =
-      !proto_->is_compiled && !proto_->tests_arguments && proto_->parameter_count() < Proto::kNoDirectCall;
+  const bool has_attribute = proto_->is_compiled || proto_->is_interpreted;
+  const bool is_direct = !has_attribute && !proto_->tests_arguments && proto_->parameter_count() < Proto::kNoDirectCall;
   if (is_direct) proto_->direct_arity = static_cast<uint16_t>(proto_->parameter_count());
   return std::move(proto_);
 }

@@ -25,8 +25,11 @@ const KeywordRow kKeywords[] = {
      "fn f(x, k: int = 2) { return x * k }     fn f(x) = x + 1     fn(x) = x + 1\n"
      "  declares a function, or is one without a name; a caller may name arguments: f(1, k: 3)"},
     {{"@compile", "compile"},
-     "@compile fn f(x) = x + 1     @compile(numerics: \"fast\") fn f(x) = x + 1\n"
-     "  compiles the function as it is called, for what it is called with"},
+     "@compile fn f(x) = x + 1     @compile(whole: true, numerics: \"fast\") fn f(x) = x + 1\n"
+     "  compiles the function as it is called, for what it is called with; `whole: true`: in one piece, or it is an "
+     "error"},
+    {{"@interpret", "interpret"},
+     "@interpret fn f(x) = x + 1\n  runs the function, and what it calls, op by op: none of it is compiled"},
     {{"if", "else"},
      "if a { … } else if b { … } else { … }     let x = if a { 1 } else { 2 }\n"
      "  runs the block of the first condition that is true; the last expression of the block is the value"},

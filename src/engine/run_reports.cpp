@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
+#include "exec/devices.h"
+#include "profile/profile.h"
 #include "report/dump.h"
 #include "tensor/block_cache.h"
 #include "tensor/device_names.h"
@@ -18,12 +20,12 @@ namespace tsl {
 
 namespace {
 
-constexpr size_t kTraceEvents = 400'000;  // as JSON about 80 MB, which browsers still load
-
 /// Lists what compiled code depends on besides the program, a line each.
-std::string cache_key(const EngineOptions& options, Device device) {
+std::string cache_key(Engine& engine, Device device) {
+  const EngineOptions& options = engine.options();
   std::string text = fmt::format("tsl {}\ndevice {}\nnumerics {}\ncompile {}\n", TSL_VERSION, to_string(device),
                                  options.fast_numerics ? "fast" : "exact", options.compiles());
+  for (const auto& [name, value] : engine.devices().code_key(device)) text += fmt::format("{} {}\n", name, value);
   for (const exec::BackendOption& option : exec::kBackendOptions) {
     const std::string name = std::string(option.name).substr(2);
     const exec::BackendOptions& values = options.backend;
@@ -57,7 +59,7 @@ void prepare_reports(EngineOptions& options) {
   const RunReports& reports = options.reports;
   options.profile |= reports.needs_profile();
   options.record |= !reports.dump.empty();
-  if (!reports.trace.empty()) options.trace_events = std::max(options.trace_events, kTraceEvents);
+  if (!reports.trace.empty()) options.trace_events = std::max(options.trace_events, report::kTraceEvents);
   if (!reports.dump.empty()) report::prepare_dump(reports.dump);
   for (const std::string& file : {reports.trace, reports.profile_json}) require_writable(file);
 }
@@ -82,7 +84,7 @@ void write_dump(Engine& engine) {
 report::Recording finished_recording(Engine& engine) {
   report::Recording recording = *engine.recording();
   const Device device = engine.runtime().default_device();
-  recording.cache_key = cache_key(engine.options(), device);
+  recording.cache_key = cache_key(engine, device);
   recording.counters = counters_text(engine.runtime().counters(device), device);
   return recording;
 }

@@ -14,6 +14,7 @@
 #include "engine/backends.h"
 #include "engine/engine.h"
 #include "io/json.h"
+#include "jit/whole_functions.h"
 #include "report/explain.h"
 #include "tensor/device_names.h"
 #include "tensor/limits.h"
@@ -114,6 +115,12 @@ std::string EngineRuntime::explain(const Value& function, bool all) {
                          {.declarations = std::move(declarations), .title = proto.display_name(), .all = all});
 }
 
+void EngineRuntime::recompile(const Value& function) {
+  if (function.is(Tag::builtin)) return;  // its ops are part of the regions that call it
+  abort_trace("recompile() runs in it");
+  regions_.recompile(function.is(Tag::function) ? &proto_of(function.as<Function>()) : nullptr);
+}
+
 // ---- Devices ---------------------------------------------------------------------------------------------------
 
 Device EngineRuntime::default_device() {
@@ -140,7 +147,7 @@ void EngineRuntime::choose_device(Device device) {
 }
 
 /// Finds the first device of a backend that may be the default place for tensors; otherwise the CPU. A device that
-/// lacks something is worth a line, since a program takes longer without it.
+/// cannot be used, or lacks something, is worth a line, since a program takes longer without it.
 Device EngineRuntime::find_device() {
   if (!context_.permissions().gpus) return {};
   for (const exec::BackendRegistry::Row& row : backends_.rows()) {
@@ -152,7 +159,11 @@ Device EngineRuntime::find_device() {
       const std::string missing = missing_for(row.entry, device);
       if (missing.empty()) return device;
       say_once(context_, fmt::format("tsl: tensors are on the CPU, not on {}: {}\n", to_string(device), missing));
-    } catch (const Failure& failure) { log("device", fmt::format("tensors are on the CPU: {}", failure.what())); }
+    } catch (const exec::NoDevice& none) {
+      log("device", fmt::format("tensors are on the CPU: {}", none.what()));
+    } catch (const Failure& unusable) {
+      say_once(context_, fmt::format("tsl: tensors are on the CPU: {}\n", unusable.what()));
+    }
   }
   return {};
 }
@@ -234,23 +245,40 @@ void EngineRuntime::log(std::string_view topic, const std::string& text) {
 // ---- Regions -----------------------------------------------------------------------------------------------------
 
 // Listeners would not see the ops of a region, so code that is being differentiated is interpreted.
+std::optional<EngineRuntime::RegionObstacle> EngineRuntime::region_obstacle() {
+  if (!options_.allows_compile)
+    return RegionObstacle{"the host program does not allow it to be compiled",
+                          "TSL_ALLOW_COMPILE in the capabilities of its tsl_config allows it"};
+  if (listeners().listening())
+    return RegionObstacle{"code that is not compiled differentiates it",
+                          "put @compile before a function that calls grad, value_and_grad or vjp"};
+  if (region_pauses_ > 0)
+    return RegionObstacle{"the host program calls it while compiled code may be running",
+                          "a function of the host may call it when no compiled function has called the host"};
+  if (!interpreter_.has_stack_for_region())
+    return RegionObstacle{"calls of compiled functions are nested too deeply",
+                          "call it from a function that has @compile"};
+  return std::nullopt;
+}
+
 RegionHooks::CallMode EngineRuntime::call_mode(const Value& function) {
   const Proto& proto = proto_of(function.as<Function>());
+  if (proto.is_interpreted) {
+    abort_trace(fmt::format("it calls {}, which has @interpret", proto.display_name()));
+    return CallMode::interpreted;
+  }
   if (trace()) trace()->restrict_to(proto.request);
-  if (trace() || options_.check_nan || region_pauses_ > 0) return CallMode::plain;
-  if (proto.is_compiled && !options_.allows_compile)
-    regions_.tell_interpreted(function.as<Function>(), "the host program does not allow it to be compiled",
-                              "TSL_ALLOW_COMPILE in the capabilities of its tsl_config allows it");
-  const bool wanted = proto.is_compiled ? options_.compile_annotated : options_.compile_all && !proto.is_internal;
+  if (trace() || options_.check_nan) return CallMode::plain;
+  const std::optional<RegionObstacle> obstacle = region_obstacle();
+  const bool is_asked_for = proto.is_compiled && (options_.compile_annotated || !options_.allows_compile);
+  const bool wanted = proto.is_compiled ? is_asked_for : options_.compile_all && !proto.is_internal;
   if (!wanted) return CallMode::plain;
-  if (listeners().listening()) {
-    if (proto.is_compiled)
-      regions_.tell_interpreted(function.as<Function>(), "its gradient is recorded outside of compiled code",
-                                "put @compile before a function that calls grad, value_and_grad or vjp");
+  if (obstacle) {
+    if (proto.request.whole) jit::fail_interpreted(proto, obstacle->why, obstacle->hint);
+    if (proto.is_compiled) regions_.tell_interpreted(function.as<Function>(), obstacle->why, obstacle->hint);
     return CallMode::plain;
   }
-  if (regions_.is_interpreting(function.as<Function>())) return CallMode::open;
-  return interpreter_.has_stack_for_region() ? CallMode::region : CallMode::plain;
+  return regions_.is_interpreting(function.as<Function>()) ? CallMode::open : CallMode::region;
 }
 
 std::optional<uint32_t> EngineRuntime::run_loop_body(Frame& frame, const Loop& loop) {
@@ -318,11 +346,6 @@ void EngineRuntime::add_memory_notes(Error& error, Device device) {
   const report::DeviceMemory* const ledger = memory_ ? memory_->of(device) : nullptr;
   for (std::string& note : report::memory_notes(cache, ledger, interpreter_.variables(), context_.sources()))
     error.notes.push_back(std::move(note));
-}
-
-void EngineRuntime::synchronize() {
-  devices_.deferred_errors().flush();
-  devices_.synchronize();
 }
 
 namespace {

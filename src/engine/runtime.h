@@ -58,10 +58,11 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   void seed(uint64_t seed) override;
   void effect_print(Value value) override;
   Value effect(EffectFunction run, std::vector<Value> args) override;
+  void wait() override { devices_.wait(); }
   Counters counters(Device device) override { return devices_.counters(device); }
   TraceCounts trace_counts() const override { return regions_.counts(); }
   std::string explain(const Value& function, bool all) override;
-  void synchronize() override;
+  void recompile(const Value& function) override;
   Value profile(const Value& function, const ProfileRequest& request) override;
   Value with_range(const std::string& name, const Value& function) override;
   void resume() override { devices_.forget_active(); }
@@ -93,7 +94,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
    public:
     explicit RangeScope(EngineRuntime& runtime) : runtime_(runtime), before_(runtime.region_calls_.begin()) {
       if (exec::Timeline* timeline = runtime.devices_.timeline())
-        timeline->set_origin({{}, false, runtime.calls_.current()});
+        timeline->set_origin({{}, false, ComposedWork::none, runtime.calls_.current()});
     }
     ~RangeScope() { runtime_.region_calls_.resume(std::move(before_)); }
     RangeScope(const RangeScope&) = delete;
@@ -109,6 +110,11 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
     return devices_.timeline() ? calls_.current() : 0;
   }
 
+  /// Why no function may become a region now, and what serves.
+  struct RegionObstacle {
+    const char *why, *hint;
+  };
+  std::optional<RegionObstacle> region_obstacle();
   std::unique_ptr<exec::Backend> open_device(Device device);
   Device find_device();
   jit::TraceSession* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
@@ -120,7 +126,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override;
   Tensor move(const Tensor& tensor, const Attrs& attrs);
   /// Gives a host read its line in the profile.
-  void locate_read() const;
+  void locate_read();
   int64_t tensor_limit(Device device) override;
   Origin location() const override;
   void begin_profile();

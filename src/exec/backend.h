@@ -38,6 +38,9 @@ class Backend : public graph::Target {
   /// Returns the name of the hardware: "NVIDIA H200".
   virtual std::string hardware() const { return ""; }
 
+  /// Returns what generated code depends on besides plans and options, by name: "architecture" is "sm_90".
+  virtual std::vector<std::pair<std::string, std::string>> code_key() const { return {}; }
+
   /// Returns how much data stays in the device's last cache; 0: not known.
   virtual uint64_t cache_bytes() const { return 0; }
 

@@ -7,16 +7,24 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "exec/backend.h"
 #include "exec/backend_options.h"
 
 namespace tsl::exec {
 
+/// The error where there is no device at all, which is usual: no driver, no GPU, or a build without the backend. Any
+/// other error says that a device cannot be used.
+class NoDevice : public Failure {
+ public:
+  explicit NoDevice(std::string message) : Failure(Error{ErrorKind::device, std::move(message), {}, {}, {}}) {}
+};
+
 /// The properties of a backend that are known before a device is open.
 struct BackendEntry {
   std::string_view name;       // of its devices: "cuda" for cuda:0, cuda:1, …
   bool is_default_place;       // if it has a device, tensors are made there by default
-  void (*probe)(int ordinal);  // opens nothing; throws Failure (device) if there is no such device
+  void (*probe)(int ordinal);  // opens nothing; throws NoDevice, or Failure (device) for a device that cannot be used
   /// Opens a device. What it cannot compute runs on `host`, which outlives the backend.
   std::unique_ptr<exec::Backend> (*open)(int ordinal, exec::Backend& host, const BackendOptions& options);
   /// Returns what is missing for programs to run on a device that probe() accepts, or "": such a device is no default

@@ -96,16 +96,30 @@ Tensor Devices::to_device(const Tensor& host, Device to) {
   return backend.to_device(host);
 }
 
-void Devices::synchronize() {
-  for (const auto& [number, backend] : opened_) {
-    if (Streams* const streams = backend ? backend->streams() : nullptr) streams->synchronize();
+void Devices::wait() {
+  deferred_errors_.flush();
+  for (const auto& [device, backend] : opened_) {
+    if (!backend || !backend->streams()) continue;
+    const ActivityScope scope(timeline(), ActivityKind::wait);
+    backend->streams()->synchronize();
   }
 }
 
-Counters Devices::counters(Device device) const {
-  if (device.is_host()) return host_.counters();
+const exec::Backend* Devices::opened(Device device) const {
+  if (device.is_host()) return &host_;
   const auto found = opened_.find({device.backend, device.ordinal});
-  return found != opened_.end() && found->second ? found->second->counters() : Counters();
+  return found == opened_.end() ? nullptr : found->second.get();
+}
+
+Counters Devices::counters(Device device) const {
+  const exec::Backend* const backend = opened(device);
+  return backend ? backend->counters() : Counters();
+}
+
+std::vector<std::pair<std::string, std::string>> Devices::code_key(Device device) const {
+  const exec::Backend* const backend = opened(device);
+  if (!backend) return {};
+  return backend->code_key();
 }
 
 }  // namespace tsl::exec

@@ -49,11 +49,14 @@ class Devices {
   /// Copies a tensor to another device; the copy is contiguous.
   Tensor move(const Tensor& tensor, Device to);
 
-  /// Waits for all work of the devices that are open.
-  void synchronize();
+  /// Waits until all devices have done what they were given. Throws the error of a deferred run.
+  void wait();
 
   /// Returns the device's counters: all 0 if it has not been opened.
   Counters counters(Device device) const;
+
+  /// Returns what a device's code depends on (Backend::code_key); nothing if it has not been opened.
+  std::vector<std::pair<std::string, std::string>> code_key(Device device) const;
 
   /// The observers of all devices.
   Instruments& instruments() { return instruments_; }
@@ -63,6 +66,8 @@ class Devices {
 
  private:
   exec::Backend& activate(Device device);
+  /// Returns the host's backend, or that of a device that has been opened; else null.
+  const exec::Backend* opened(Device device) const;
 
   exec::Backend& host_;
   Open open_;

@@ -143,7 +143,7 @@ class Timeline {
   /// Sets the origin of kernels of eager ops, which have none of their own.
   void set_origin(const Origin& origin);
   /// As set_origin(), within the range of the origin before.
-  void set_position(Span span) { set_origin({span, false, origins_[origin_].range}); }
+  void set_position(Span span) { set_origin({span, false, ComposedWork::none, origins_[origin_].range}); }
   uint32_t origin() const { return origin_; }
   const Origin& origin(uint32_t number) const { return origins_[number]; }
 

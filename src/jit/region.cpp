@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "jit/whole_functions.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/materialize.h"
@@ -111,6 +112,11 @@ const RegionActivities& RegionCache::activities(RegionGroup& group, const Proto&
 Region& RegionCache::find(RegionGroup& group, const Proto& proto, const Loop* loop,
                           const std::vector<Ref<Cell>>& captures) {
   auto& regions = group.regions;
+  const bool is_renewed = std::exchange(group.is_stale, false);
+  if (is_renewed) {  // only here: until now regions of the group may have been running
+    regions.clear();
+    group.pacing = {};
+  }
   for (const auto& region : regions) {
     if (region->captures == captures) return *region;
   }
@@ -127,6 +133,7 @@ Region& RegionCache::find(RegionGroup& group, const Proto& proto, const Loop* lo
   region->names = &group.names;
   region->activities = &group.activities;
   region->limits = &group.limits;
+  region->is_renewed = is_renewed;
   region->add_annotated_shapes();
   regions.push_back(std::move(region));
   return *regions.back();
@@ -137,8 +144,16 @@ bool RegionCache::skips(Region& region) {
   if (!pacing.is_waiting()) return false;
   if (pacing.rarely_replays()) region.evict_all_paths();
   if (!region.root.next.empty()) return false;
-  pacing.count_interpreted();
+  count_interpreted(region);
   return true;
+}
+
+void RegionCache::count_interpreted(Region& region) {
+  region.pacing->count_interpreted();
+  if (!region.must_be_whole()) return;
+  clear_run();
+  fail_interpreted(*region.proto, "this call fits none of its many traces",
+                   "`--log recompiles` lists them, and what differed each time");
 }
 
 const Value* RegionCache::source_value(const InputSource& source, const Entry& entry) const {
@@ -285,7 +300,7 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
   }
   if (failed) return Outcome::failed;
   if (region.pacing->is_waiting()) {
-    region.pacing->count_interpreted();
+    count_interpreted(region);
     return Outcome::failed;
   }
   if (!inputs_fit(entry)) {

@@ -47,7 +47,8 @@ struct Region {
   RegionActivities* activities = nullptr;
   RegionLimits* limits = nullptr;
   bool was_traced = false;
-  uint64_t last_use = 0;  // in the time of `pacing`
+  bool is_renewed = false;  // made after recompile()
+  uint64_t last_use = 0;    // in the time of `pacing`
 
   /// The guards last recorded for an input. References nothing: it may describe a variable that no longer exists.
   struct ShapeHistory {
@@ -78,6 +79,7 @@ struct Region {
   /// Whether this region has the only reference to one of the captured variables, so that the function no longer
   /// exists.
   bool is_dead() const;
+  bool must_be_whole() const { return !loop && proto->request.whole; }
   RegionNote note(Context&) const;
   /// Called when the region cannot be traced further than `at`: calls that fit no trace path are interpreted for a
   /// while. Warns if the program asks for the region.
@@ -92,6 +94,7 @@ struct RegionGroup {
   SpecialisationNames names;
   RegionActivities activities;
   RegionLimits limits;
+  bool is_stale = false;         // recompile() was called: the next use begins anew
   bool is_interpreting = false;  // one of the regions is running, and calls of any of them are interpreted
   std::vector<std::unique_ptr<Region>> regions;
 };
@@ -111,6 +114,8 @@ class RegionCache {
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop);
   /// Tells once that calls of a function with @compile are interpreted.
   void tell_interpreted(const Function& function, const std::string& reason, std::string hint);
+  /// Forgets the regions of a function and of its loops, or with null all: their next use is traced anew.
+  void recompile(const Proto* function);
 
  private:
   struct Entry {  // the inputs of this run, and the destination of its outputs
@@ -135,6 +140,8 @@ class RegionCache {
   Region& find(RegionGroup& group, const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures);
   /// Whether a region waits and has no trace path, so that the call is interpreted. Counts the call.
   bool skips(Region& region);
+  /// Counts a call that is interpreted in a wait. Throws Failure (limit) if the function must be compiled in one piece.
+  void count_interpreted(Region& region);
   bool replay(Region& region, const Entry& entry, std::vector<Segment*>& path, bool& failed, Value& result,
               uint32_t& exit);
   /// Runs a segment's plan. The host waits for its errors only if they would be raised before something else happens.

@@ -1,6 +1,7 @@
 // What observers of regions are told: names, and the reasons for traces.
 #include "jit/guard_notes.h"
 #include "jit/region.h"
+#include "jit/whole_functions.h"
 
 #include <algorithm>
 #include <utility>
@@ -50,6 +51,7 @@ void tell(const Tracing& tracing, const Proto& proto, const std::string& what, S
 RegionNote Region::note(Context& context) const { return note_of(context, *proto, loop, names->region); }
 
 void Region::fall_back(const Tracing& tracing, const std::string& reason, Span at) {
+  if (must_be_whole()) fail_interpreted(*proto, reason);
   pacing->abort_trace();
   if (tracing.observed()) {
     const RegionNote region = note(tracing.context);
@@ -116,7 +118,8 @@ TraceReason RegionCache::reason_for(const Region& region, const Entry& entry, co
   if (!reason.text.empty()) return std::move(reason);
   if (!at.next.empty()) reason.text = "another branch was taken";
   else if (!path.empty()) reason.text = "the rest of its path was evicted or not recorded";
-  else reason.text = region.was_traced ? "it is tried again" : "first call";
+  else
+    reason.text = region.was_traced ? "it is tried again" : region.is_renewed ? "recompile() was called" : "first call";
   return std::move(reason);
 }
 

@@ -1,4 +1,4 @@
-// Which trace paths of a region are evicted.
+// Which trace paths of a region are evicted, and which regions are forgotten.
 #include <algorithm>
 
 #include "jit/region.h"
@@ -103,6 +103,19 @@ void Region::evict_all_paths() {
   root.next.clear();
   shape_histories.clear();
   add_annotated_shapes();
+}
+
+void RegionCache::recompile(const Proto* function) {
+  const auto forget = [this](const void* declaration) {
+    const auto found = groups_.find(declaration);
+    if (found != groups_.end()) found->second.is_stale = true;
+  };
+  if (!function) {
+    for (auto& [declaration, group] : groups_) group.is_stale = true;
+    return;
+  }
+  forget(function);
+  for (const Loop& loop : function->loops) forget(&loop);
 }
 
 bool Region::is_dead() const {

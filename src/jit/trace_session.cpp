@@ -8,6 +8,7 @@
 
 #include "jit/guard_notes.h"
 #include "jit/region.h"
+#include "jit/whole_functions.h"
 #include "value/context.h"
 #include "value/materialize.h"
 #include "value/value_walk.h"
@@ -264,6 +265,21 @@ namespace {
 
 }  // namespace
 
+const Proto* TraceSession::whole_function() const {
+  return region_.must_be_whole() ? region_.proto : tracing_.interpreter.whole_function(depth_);
+}
+
+void TraceSession::require_whole(const SegmentEnd& end) const {
+  const Proto* const function = end.is_last ? nullptr : whole_function();
+  if (!function) return;
+  std::vector<RelatedPlace> related;
+  for (const Tensor& tensor : end.reads) {
+    const graph::Node* const node = recorder_->producer(tensor);
+    if (node && node->span.valid()) related.push_back({node->span, "computed here"});
+  }
+  fail_split(*function, end.kind, std::move(related));
+}
+
 void TraceSession::end_segment(const SegmentEnd& end) {
   if (state_ == TraceState::replaying) {  // computed already: only assigns slots to its values
     [[maybe_unused]] const Segment& segment = *path_[position_++];
@@ -277,6 +293,7 @@ void TraceSession::end_segment(const SegmentEnd& end) {
     materialize();
     return;
   }
+  require_whole(end);
   SegmentNote note = begin_note(end);
   std::unique_ptr<Segment> segment = build_segment(end);
   Segment& parent = path_.empty() ? region_.root : *path_.back();
@@ -395,6 +412,7 @@ void TraceSession::materialize() {
 
 void TraceSession::abort(const std::string& reason) {
   if (!is_active()) return;
+  if (const Proto* const function = whole_function()) fail_interpreted(*function, reason);
   flush();
   region_.evict_end(path_);
   path_.clear();

@@ -23,6 +23,7 @@ namespace tsl {
 class Context;
 class Interpreter;
 struct Loop;
+struct Proto;
 struct RegisterName;
 
 }  // namespace tsl
@@ -197,6 +198,10 @@ class TraceSession {
 
   /// Ends the segment. Computes it, unless it belongs to the path being replayed.
   void end_segment(const SegmentEnd& end);
+  /// Returns the running function that must be compiled in one piece; null if there is none.
+  const Proto* whole_function() const;
+  /// Throws Failure (limit) if a running function must be compiled in one piece, and the segment ends within it.
+  void require_whole(const SegmentEnd& end) const;
   std::unique_ptr<Segment> build_segment(const SegmentEnd& end);
   void set_cell_name(InputSource& source) const;
   SegmentNote begin_note(const SegmentEnd& end) const;

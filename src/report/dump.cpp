@@ -25,6 +25,30 @@ constexpr const char* kNvccOptions = "-std=c++17 -fmad=false --expt-relaxed-cons
   fail(ErrorKind::io, "cannot {} {}: {}", what, path.string(), error.message());
 }
 
+/// Hashes the recorded graph of a specialisation, without line numbers: 8 digits.
+std::string content_hash(const SpecialisationRecord& s) {
+  uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a
+  const auto add = [&hash](const std::string& text) {
+    for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3ull;
+  };
+  for (const StageText& stage : s.stages) {
+    if (stage.name == kGraphStage) add(without_lines(stage.text));
+  }
+  add(s.sizes);
+  return fmt::format("{:08x}", (hash ^ hash >> 32) & 0xffffffff);
+}
+
+/// Makes the name of a specialisation's folder, of its function and its content: "step.3fa2c1d0". Characters with a
+/// meaning in shells or file systems are replaced.
+std::string folder_name(const SpecialisationRecord& s) {
+  std::string out;
+  for (char c : s.name.substr(0, s.name.rfind(':'))) {
+    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) || c == '_' || static_cast<signed char>(c) < 0;
+    out += is_plain ? c : '_';
+  }
+  return (out.empty() ? "_" : out) + "." + content_hash(s);
+}
+
 /// Formats the uses of a kernel, as comments.
 std::string kernel_comment(const SpecialisationRecord& s, const KernelRecord& kernel) {
   std::string text = fmt::format("// {}, launch {}: {}, {}\n", s.name, kernel.launch, kernel.category, kernel.types);
@@ -39,11 +63,11 @@ std::string kernel_comment(const SpecialisationRecord& s, const KernelRecord& ke
 }
 
 std::string guards_text(const RegionRecord& region, const SpecialisationRecord& s) {
-  std::string text = fmt::format("{} ({})\n", region.name, to_string(region.location));
+  std::string text = fmt::format("# {}: guards, of {}\n", s.name, to_string(region.location));
   for (const TraceRecord& trace : region.traces) text += fmt::format("trace: {}\n", trace.reason);
   for (const SegmentRecord& segment : region.segments) {
     if (segment.plans != s.plans) continue;
-    text += fmt::format("segment {}, which ends with {}\n", segment.number + 1, end_of(segment));
+    text += fmt::format("segment {}, which ends with {}\n", segment.number, end_of(segment));
     for (const GuardRecord& guard : segment.guards) text += "  " + guard.text + "\n";
   }
   if (!s.sizes.empty()) text += fmt::format("sizes: {}\n", s.sizes);
@@ -114,15 +138,6 @@ uint64_t hash_of(std::string_view text) {
 
 }  // namespace
 
-std::string folder_name(const std::string& name) {
-  std::string out;
-  for (char c : name) {
-    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) || c == '_' || static_cast<signed char>(c) < 0;
-    out += is_plain ? c : c == ':' || c == '#' ? '.' : '_';
-  }
-  return out.empty() || out[0] == '.' ? "_" + out : out;
-}
-
 std::string original_line(std::string_view text) { return fmt::format("{}{:016x}\n", kOriginal, hash_of(text)); }
 
 bool is_edited(std::string_view file) {
@@ -138,6 +153,24 @@ void write_file(const std::string& path, const std::string& text) {
   file.close();
   if (!file)
     fail(ErrorKind::io, "cannot write {}: {}", path, errno != 0 ? std::strerror(errno) : "the file did not take all");
+}
+
+std::string without_lines(std::string_view text) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    out += text[i];
+    size_t end = i + 1;
+    while (end < text.size() && is_digit(text[end])) ++end;
+    if (text[i] != ':' || end == i + 1) continue;
+    const std::string_view before = text.substr(0, i);
+    const bool is_line = before.ends_with(".tsl") || before.ends_with('>');  // of a script, <stdin> or <command line>
+    const bool is_of_name = end < text.size() && text[end] == '#';           // step:12#0
+    if (!is_line && !is_of_name) continue;
+    out += '_';
+    i = end - 1;
+  }
+  return out;
 }
 
 bool is_dump(const std::string& folder) {
@@ -169,8 +202,8 @@ void write_dump(const Recording& recording, const std::string& folder) {
   std::set<std::string> used;
   for (const RegionRecord& region : recording.regions) {
     for (const SpecialisationRecord& s : region.specialisations) {
-      const std::string plain = folder_name(s.name);
-      std::string name = plain;  // functions of one name may start on lines of one number in several files
+      const std::string plain = folder_name(s);
+      std::string name = plain;  // functions of one name may record equal graphs
       for (int n = 2; !used.insert(name).second; ++n) name = fmt::format("{}-{}", plain, n);
       write_specialisation(region, s, root / name);
     }

@@ -1,9 +1,13 @@
 // Compares two dumps.
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
-#include <sstream>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -29,8 +33,18 @@ std::vector<std::string> lines_of(const fs::path& path) {
   return lines;
 }
 
+/// A file's lines, and what is compared of them.
+struct Lines {
+  Lines(const fs::path& path, bool ignores_lines) : text(lines_of(path)), compared(text) {
+    if (!ignores_lines) return;
+    for (std::string& line : compared) line = without_lines(line);
+  }
+  std::vector<std::string> text, compared;
+};
+
 /// Lists the lines that differ, with "-" and "+", by a longest common subsequence.
-std::vector<std::string> changes(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+std::vector<std::string> changes(const Lines& before, const Lines& after) {
+  const std::vector<std::string>&a = before.compared, &b = after.compared;
   std::vector<std::vector<uint16_t>> common(a.size() + 1, std::vector<uint16_t>(b.size() + 1, 0));
   for (size_t i = a.size(); i-- > 0;) {
     for (size_t j = b.size(); j-- > 0;)
@@ -41,17 +55,19 @@ std::vector<std::string> changes(const std::vector<std::string>& a, const std::v
   size_t i = 0, j = 0;
   while (i < a.size() || j < b.size()) {
     if (i < a.size() && j < b.size() && a[i] == b[j]) ++i, ++j;
-    else if (j == b.size() || (i < a.size() && common[i + 1][j] >= common[i][j + 1])) out.push_back("- " + a[i++]);
-    else out.push_back("+ " + b[j++]);
+    else if (j == b.size() || (i < a.size() && common[i + 1][j] >= common[i][j + 1]))
+      out.push_back("- " + before.text[i++]);
+    else out.push_back("+ " + after.text[j++]);
   }
   return out;
 }
 
-std::string diff_files(const std::string& name, const fs::path& before, const fs::path& after) {
-  const std::vector<std::string> a = lines_of(before), b = lines_of(after);
-  if (a == b) return "";
-  if (a.size() > kMaxLines || b.size() > kMaxLines)
-    return fmt::format("  {}: differs ({} lines, {} lines)\n", name, a.size(), b.size());
+/// Compares two files; line numbers of the program only if `ignores_lines` is false.
+std::string diff_files(const std::string& name, const fs::path& before, const fs::path& after, bool ignores_lines) {
+  const Lines a(before, ignores_lines), b(after, ignores_lines);
+  if (a.compared == b.compared) return "";
+  if (a.text.size() > kMaxLines || b.text.size() > kMaxLines)
+    return fmt::format("  {}: differs ({} lines, {} lines)\n", name, a.text.size(), b.text.size());
   const std::vector<std::string> lines = changes(a, b);
   std::string text = fmt::format("  {}\n", name);
   for (size_t i = 0; i < std::min(lines.size(), kMaxShown); ++i) text += "    " + lines[i] + "\n";
@@ -80,10 +96,54 @@ std::string diff_specialisations(const fs::path& before, const fs::path& after) 
   names.merge(names_in(after, false));
   for (const std::string& name : names) {
     const bool was = fs::exists(before / name), is = fs::exists(after / name);
-    if (was && is) text += diff_files(name, before / name, after / name);
+    if (was && is) text += diff_files(name, before / name, after / name, true);
     else text += fmt::format("  {} {}: only in {}\n", was ? "-" : "+", name, was ? "the first" : "the second");
   }
   return text;
+}
+
+/// A specialisation's folder, and its place in the program.
+struct Place {
+  std::string function, folder;
+  uint64_t line = 0, number = 0;
+  auto key() const { return std::tie(function, line, number, folder); }
+};
+
+/// Reads the place from the title of a stage: "# step:12#0: 02-graph".
+Place place_of(const fs::path& dump, const std::string& folder) {
+  Place place{folder.substr(0, folder.find('.')), folder};
+  std::ifstream file(dump / folder / (std::string(kGraphStage) + ".txt"));
+  std::string title;
+  std::getline(file, title);
+  const size_t colon = title.find(':'), hash = title.find('#', 1);
+  if (colon == std::string::npos || hash == std::string::npos || hash < colon) return place;
+  place.line = std::strtoull(title.c_str() + colon + 1, nullptr, 10);
+  place.number = std::strtoull(title.c_str() + hash + 1, nullptr, 10);
+  return place;
+}
+
+using Pair = std::pair<std::string, std::string>;  // of folders; "": there is none
+
+/// Finds the folders to compare: those of one name, then those of one function in the order of the program.
+std::vector<Pair> pairs_of(const fs::path& a, const fs::path& b) {
+  std::vector<Pair> pairs;
+  std::map<std::string, std::array<std::vector<Place>, 2>> others;  // by function
+  std::set<std::string> in_a = names_in(a, true), in_b = names_in(b, true);
+  for (const std::string& name : in_a) {
+    if (in_b.erase(name)) pairs.emplace_back(name, name);
+    else others[name.substr(0, name.find('.'))][0].push_back(place_of(a, name));
+  }
+  for (const std::string& name : in_b) others[name.substr(0, name.find('.'))][1].push_back(place_of(b, name));
+  for (auto& [function, sides] : others) {
+    for (std::vector<Place>& side : sides)
+      std::sort(side.begin(), side.end(), [](const Place& x, const Place& y) { return x.key() < y.key(); });
+    for (size_t i = 0; i < std::max(sides[0].size(), sides[1].size()); ++i) {
+      const auto folder_in = [i](const std::vector<Place>& side) { return i < side.size() ? side[i].folder : ""; };
+      pairs.emplace_back(folder_in(sides[0]), folder_in(sides[1]));
+    }
+  }
+  std::sort(pairs.begin(), pairs.end());
+  return pairs;
 }
 
 }  // namespace
@@ -95,18 +155,13 @@ std::string diff_dumps(const std::string& before, const std::string& after) {
   try {
     const fs::path a(before), b(after);
     std::string text;
-    const std::string key = diff_files(kVersionFile, a / kVersionFile, b / kVersionFile);
+    const std::string key = diff_files(kVersionFile, a / kVersionFile, b / kVersionFile, false);
     if (!key.empty()) text += "cache key\n" + key;
-    std::set<std::string> names = names_in(a, true);
-    names.merge(names_in(b, true));
-    for (const std::string& name : names) {
-      const bool was = fs::exists(a / name), is = fs::exists(b / name);
-      if (!was || !is) {
-        text += fmt::format("{} {}: only in {}\n", was ? "-" : "+", name, was ? before : after);
-        continue;
-      }
-      const std::string found = diff_specialisations(a / name, b / name);
-      if (!found.empty()) text += name + "\n" + found;
+    for (const auto& [was, is] : pairs_of(a, b)) {
+      if (was.empty()) text += fmt::format("+ {}: only in {}\n", is, after);
+      else if (is.empty()) text += fmt::format("- {}: only in {}\n", was, before);
+      else if (const std::string found = diff_specialisations(a / was, b / is); !found.empty())
+        text += (was == is ? was : was + ", now " + is) + "\n" + found;
     }
     return text;
   } catch (const fs::filesystem_error& failure) {

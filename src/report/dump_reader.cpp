@@ -57,10 +57,21 @@ std::vector<std::string> specialisations_of(const fs::path& dump) {
   return names;
 }
 
-/// Whether a folder is of a specialisation: "step", "step:12", "step.12.0".
-bool is_of(const std::string& folder, const std::string& specialisation) {
-  const auto begins = [&](const std::string& name) { return folder == name || folder.starts_with(name + "."); };
-  return begins(specialisation) || begins(folder_name(specialisation));
+/// Returns the name of the specialisation in a folder, "step:12#0", which the first line of each of its files has.
+std::string name_in(const fs::path& folder) {
+  std::ifstream file(folder / kGuardsFile);
+  std::string line;
+  std::getline(file, line);
+  const size_t end = line.find(": ");
+  return line.starts_with("# ") && end != std::string::npos ? line.substr(2, end - 2) : "";
+}
+
+/// Whether a folder is of what is asked for: "step", "step.3fa2c1d0", "step:12" or "step:12#0".
+bool is_of(const fs::path& dump, const std::string& folder, const std::string& wanted) {
+  if (folder == wanted || folder.starts_with(wanted + ".")) return true;
+  if (wanted.find(':') == std::string::npos) return false;
+  const std::string name = name_in(dump / folder);
+  return name == wanted || name.starts_with(wanted + "#");
 }
 
 /// Splits a path at the innermost dump that it is in, whether or not the rest exists.
@@ -80,7 +91,7 @@ Selection select(const std::string& path) {
   if (rest.empty()) return out;
   out.shape = take_shape(rest.back());
   const std::vector<std::string> names = specialisations_of(dump);
-  const auto is_first = [&](const std::string& name) { return is_of(name, rest[0]); };
+  const auto is_first = [&](const std::string& name) { return is_of(dump, name, rest[0]); };
   if (rest.size() > 1 || std::any_of(names.begin(), names.end(), is_first)) {
     out.specialisation = rest[0];
     rest.erase(rest.begin());
@@ -173,7 +184,7 @@ OpenedDump open_dump(const std::string& path) {
   const std::vector<std::string> names = specialisations_of(wanted.dump);
   std::vector<std::string> folders, kernels, shapes;
   std::copy_if(names.begin(), names.end(), std::back_inserter(folders), [&](const std::string& name) {
-    return wanted.specialisation.empty() || is_of(name, wanted.specialisation);
+    return wanted.specialisation.empty() || is_of(wanted.dump, name, wanted.specialisation);
   });
   if (folders.empty() && !names.empty()) fail_unknown("specialisation", wanted.specialisation, part_names(names, {}));
   for (const std::string& name : folders) {

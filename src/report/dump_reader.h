@@ -12,7 +12,7 @@ namespace tsl::report {
 
 /// A specialisation of a dump, with the launches that were asked for.
 struct DumpedPlan {
-  std::string folder;  // its name in the dump: "step.12.0"
+  std::string folder;  // its name in the dump: "step.3fa2c1d0"
   StoredPlan stored;
   std::vector<uint32_t> launches;
   std::string kernel;                              // the kernel that was asked for; "": all

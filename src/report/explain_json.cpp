@@ -200,7 +200,7 @@ void add_texts(Json& out, const Recording& recording) {
 }  // namespace
 
 std::string explain_json(const Recording& recording, bool with_texts) {
-  Json out{{"version", 1},
+  Json out{{"version", 2},
            {"cache_key", recording.cache_key},
            {"compiles", recording.compiles},
            {"eager_plans", recording.eager_plans},

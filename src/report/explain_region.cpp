@@ -50,7 +50,7 @@ void write_segments(ExplainWriter& to, const RegionRecord& region) {
   const size_t most = to.limits().segments;
   for (size_t i = 0; i < region.segments.size() && i < most; ++i) {
     const SegmentRecord& segment = region.segments[i];
-    to.line(2, fmt::format("segment {} ends with {}{}", segment.number + 1, end_of(segment), guards_text(segment)));
+    to.line(2, fmt::format("segment {} ends with {}{}", segment.number, end_of(segment), guards_text(segment)));
     to.list(3, segment.guards, to.limits().guards, [](const GuardRecord& guard) { return guard.text; });
   }
   if (region.segments.size() > most) to.more(2, region.segments.size() - most);
@@ -103,7 +103,7 @@ double share_of(const SpecialisationRecord& specialisation) {
 std::string heading_of(const ExplainWriter& to, const RegionRecord& region, const SpecialisationRecord& s) {
   std::string of;
   for (const SegmentRecord& segment : region.segments) {
-    if (segment.plans == s.plans) of = fmt::format(" (segment {})", segment.number + 1);
+    if (segment.plans == s.plans) of = fmt::format(" (segment {})", segment.number);
   }
   std::string text = fmt::format("{}{}: {} recorded, {} compiled to {}", to.bold(s.name), of,
                                  plural(s.ops_recorded, "op"), s.ops_compiled, plural(s.kernels.size(), "kernel"));

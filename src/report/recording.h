@@ -51,7 +51,7 @@ struct TraceRecord {
 };
 
 struct SegmentRecord {
-  uint32_t number = 0;
+  uint32_t number = 0;   // of the region's, from 1
   uint32_t plans = 0;    // number of its plans; ~0: it computes no tensors
   std::string end;       // "host read", "effect", "another device", "too many nodes", "end", "abort"
   std::string op;        // host read: the op whose result is read

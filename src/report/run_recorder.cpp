@@ -9,6 +9,7 @@
 #include "graph/dump.h"
 #include "graph/kernel_facts.h"
 #include "jit/guard_notes.h"
+#include "report/dump_format.h"
 #include "report/plan_json.h"
 #include "syntax/parser.h"
 
@@ -88,7 +89,7 @@ void RunRecorder::on_trace(const jit::RegionNote& region, const jit::TraceReason
 void RunRecorder::on_segment(const jit::RegionNote& region, const jit::SegmentNote& note) {
   RegionRecord& to = region_of(region);
   SegmentRecord& record = to.segments.emplace_back();
-  record.number = static_cast<uint32_t>(to.segments.size()) - 1;
+  record.number = static_cast<uint32_t>(to.segments.size());
   record.plans = note.plans;
   record.end = name_of(note.end);
   record.location = location_of(note.span);
@@ -140,7 +141,7 @@ void RunRecorder::on_pass(const graph::PlanOptions& options, graph::Pass pass, c
   if (graph.size() > kMaxNodes) return;
   std::string text = dump(graph, &sources_);
   if (pass == graph::Pass::recording) {
-    to->stages.push_back({"02-graph", text});
+    to->stages.push_back({kGraphStage, text});
     to->stages.push_back({"03-passes", ""});
   } else {
     to->stages.back().text += fmt::format("after {}:{}\n", name_of(pass), text == last_graph_ ? " no change" : "");

@@ -265,6 +265,7 @@ struct CompileRequest {
   std::optional<bool> graphs;         // graphs: "on", "off"
   std::optional<bool> fast_numerics;  // numerics: "fast", "exact"
   std::optional<bool> autotune;       // mode: "max-autotune", "default"
+  bool whole = false;                 // whole: what would split the function or interpret it is an error
 };
 
 /// A function, or a module's top level (`is_module`), which takes no parameters.
@@ -281,6 +282,7 @@ struct Function {
   bool is_module = false;
   // Set by the resolver:
   std::optional<CompileRequest> compile;  // if it has @compile
+  bool is_interpreted = false;            // has @interpret
   List<Variable*> variables;              // all variables of its frame, in order of declaration
   List<Variable*> captures;               // variables of enclosing functions that it, or a function in it, uses
 };

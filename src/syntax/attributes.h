@@ -1,14 +1,12 @@
-// Interprets the attributes of functions. There is one: @compile, with options.
+// Interprets the attributes of functions: @compile, with options, and @interpret.
 #pragma once
-
-#include <optional>
 
 #include "syntax/ast.h"
 
 namespace tsl {
 
-/// Returns the options of the function's @compile, if it has one. Throws Failure (name, value) for unknown attributes,
-/// options and values.
-std::optional<ast::CompileRequest> compile_request(const ast::Function& function);
+/// Sets what the function's attributes ask for. Throws Failure (name, value) for unknown attributes, options and
+/// values.
+void read_attributes(ast::Function& function);
 
 }  // namespace tsl

@@ -303,7 +303,7 @@ void Resolver::statement(Stmt& statement) {
     case StmtKind::function: {
       const auto& declared = as<FunctionStmt>(statement);
       try {
-        declared.function->compile = compile_request(*declared.function);
+        read_attributes(*declared.function);
       } catch (const Failure& failure) { errors_.push_back(failure.error()); }
       return function(*declared.function);
     }

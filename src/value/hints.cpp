@@ -80,7 +80,8 @@ std::string to_make_boolean(const Value& given) {
   if (given.is_nil()) return "`x != nil` tests whether there is a value";
   if (given.is(Tag::tensor) && given.tensor().rank() > 0) {
     return given.tensor_data()->dtype == DType::boolean
-               ? "`any(x)` or `all(x)` makes one bool; `a & b`, `a | b` and `~a` work element by element"
+               ? "`any(x)` or `all(x)` makes one bool; element by element write `~a` for `not a`, `a & b` for `a and "
+                 "b`, `a | b` for `a or b`"
                : "write a comparison and `any` or `all`: `any(x != 0)`";
   }
   if (is_host_number(given) || given.is(Tag::tensor)) return "write a comparison: `x != 0`";

@@ -75,6 +75,8 @@ class Runtime {
   /// Calls `run`: at once, or in order whenever the compiled region runs.
   virtual Value effect(EffectFunction run, std::vector<Value> args) = 0;
 
+  /// Waits until all devices have done what they were given.
+  virtual void wait() = 0;
   /// Returns the counters of a device; zeros if it has not been used.
   virtual Counters counters(Device device) = 0;
   virtual TraceCounts trace_counts() const = 0;
@@ -82,12 +84,13 @@ class Runtime {
   /// than a screen for each region.
   virtual std::string explain(const Value& function, bool all) = 0;
 
+  /// Forgets what was compiled for a function, or for everything (nil): the next calls are traced anew.
+  virtual void recompile(const Value& function) = 0;
+
   /// Called when control returns from the host: this may be another thread, and another engine may have switched the
   /// thread to another GPU.
   virtual void resume() = 0;
 
-  /// Waits until all devices have computed what they were given.
-  virtual void synchronize() = 0;
   /// Calls a function of no arguments, and logs what took how long. Returns its result, or with `steps` the profile.
   virtual Value profile(const Value& function, const ProfileRequest& request) = 0;
   /// Calls a function of no arguments as a named range of the profile.

@@ -110,8 +110,11 @@ Tensor fit(Ops& ops, const Tensor& value, const Shape& shape) {
   while (fitted.rank() > shape.rank() && fitted.shape()[0] == Dim(int64_t{1}))
     fitted = select(ops, fitted, 0, int64_t{0});
   if (fitted.rank() == shape.rank() && fitted.shape() == shape) return fitted;
-  if (fitted.rank() > shape.rank()) {
-    fail(ErrorKind::shape, "cannot assign {} to a part of shape {}", describe(value), to_string(shape));
+  const std::optional<Shape> both = try_broadcast(fitted.shape(), shape);
+  if (!both || *both != shape) {
+    fail_with(ErrorKind::shape,
+              fmt::format("cannot assign {} to a part of shape {}", describe(value), to_string(shape)),
+              {"axes are matched from the last on: those of the value must have the part's extents, or 1"});
   }
   return expand(ops, fitted, shape);
 }

@@ -374,13 +374,14 @@ again:
     if (watch.is_pending()) watch.check();
     if (slot->is(Tag::function)) {
       const Proto* proto = &proto_of(slot->as<Function>());
-      if (proto->direct_arity == pc->b && !(frame->flags & Frame::kOpen)) {
+      const uint32_t flags = frame->flags;
+      if (proto->direct_arity == pc->b && !(flags & Frame::kOpen)) {
         base = slot + 1;
         values_.reserve(base + proto->register_count);
         frame = frames_.push();
         code = proto->code.data();
         constants = proto->constants.data();
-        *frame = {code, base, proto, 0};
+        *frame = {code, base, proto, flags & Frame::kInterpreted};
         NEXT(code);
       }
     }

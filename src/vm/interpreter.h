@@ -13,6 +13,7 @@
 //  - At `loop_body` in an open frame, RegionHooks::run_loop_body(frame, loop) may run the body by other means and
 //  return
 //    the pc at which the frame continues. If it returns nothing, the body is interpreted.
+//  - What a function with @interpret calls is interpreted, too: the hooks are not asked.
 //  - A module's top level is open under --compile, and call_bound() opens a frame on request. No other frame is open.
 //  - To run code under a trace: call_bound() runs a function body, and run_body() a loop body in its frame. Hooks may
 //    call both. A step limit bounds them.
@@ -92,6 +93,9 @@ class Interpreter {
   /// Returns the number of frames.
   size_t depth() const { return frames_.size(); }
   void set_depth_limit(size_t limit) { frames_.set_limit(limit); }
+  /// Returns the innermost function of the frames from `depth` on that must be compiled in one piece; null if there is
+  /// none.
+  const Proto* whole_function(size_t depth) const;
   /// Whether a `try` of the frames from `depth` on would catch an error raised now. `body`: the frame at `depth` runs
   /// this loop body, and only a `try` inside it counts.
   bool is_guarded(size_t depth, const Loop* body) const;
@@ -158,6 +162,7 @@ class Interpreter {
   /// runs at once and leaves its result in *slot.
   bool prepare_call(Value* slot, size_t count, const CallShape* shape, uint32_t flags);
   bool prepare_function(Value* slot, size_t count, const CallShape* shape, uint32_t flags);
+  RegionHooks::CallMode call_mode(const Value& function);
   /// As prepare_call() for a method: the object is the first of the `count` values above *slot. `shapes` is null, or
   /// the call's shape with and without the object.
   bool prepare_method(Value* slot, size_t count, const CallShape* shapes, Name name);

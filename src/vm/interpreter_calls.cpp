@@ -94,7 +94,8 @@ Value Interpreter::run_module(const Proto& proto, bool open) {
   Ref<Function> function = make_ref<Function>();
   function->info = &proto;
   *slot = Value(std::move(function));
-  enter(slot, Frame::kEntry | (open ? Frame::kOpen : 0));
+  const bool is_interpreted = !frames_.empty() && (frames_.top()->flags & Frame::kInterpreted);
+  enter(slot, Frame::kEntry | (is_interpreted ? Frame::kInterpreted : open ? Frame::kOpen : 0));
   run({frames_.size() - 1, nullptr, 0, 0});
   return std::move(*slot);
 }
@@ -231,8 +232,7 @@ bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* s
   values_.reserve(base + std::max<size_t>(proto.register_count, count));
   if (shape || proto.direct_arity != count) bind_arguments(proto.signature, base, count, shape);
   if (proto.tests_arguments) check_arguments(context_, proto.signature, base, count, shape);
-  const bool may_be_region = proto.is_compiled || (!frames_.empty() && (frames_.top()->flags & Frame::kOpen));
-  const RegionHooks::CallMode mode = may_be_region ? hooks_->call_mode(*slot) : RegionHooks::CallMode::plain;
+  const RegionHooks::CallMode mode = call_mode(*slot);
   if (mode == RegionHooks::CallMode::region) {
     const size_t parameters = proto.parameter_count();
     SlotGuard guard(*this, base, base + parameters);
@@ -240,8 +240,19 @@ bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* s
     *slot = std::move(result);
     return false;
   }
-  enter(slot, mode == RegionHooks::CallMode::open ? flags | Frame::kOpen : flags);
+  if (mode == RegionHooks::CallMode::open) flags |= Frame::kOpen;
+  if (mode == RegionHooks::CallMode::interpreted) flags |= Frame::kInterpreted;
+  enter(slot, flags);
   return true;
+}
+
+/// Returns how a function is called from the innermost frame.
+RegionHooks::CallMode Interpreter::call_mode(const Value& function) {
+  const uint32_t caller = frames_.empty() ? 0 : frames_.top()->flags;
+  if (caller & Frame::kInterpreted) return RegionHooks::CallMode::interpreted;
+  const Proto& proto = proto_of(function.as<Function>());
+  const bool is_asked = proto.is_compiled || proto.is_interpreted || (caller & Frame::kOpen);
+  return is_asked ? hooks_->call_mode(function) : RegionHooks::CallMode::plain;
 }
 
 void Interpreter::call_builtin(Value* slot, size_t count, const CallShape* shape) {

@@ -166,6 +166,13 @@ std::vector<CallSite> Interpreter::calls(size_t begin, size_t end) const {
   return out;
 }
 
+const Proto* Interpreter::whole_function(size_t depth) const {
+  for (size_t i = frames_.size(); i-- > depth;) {
+    if (frames_[i].proto->request.whole) return frames_[i].proto;
+  }
+  return nullptr;
+}
+
 bool Interpreter::is_guarded(size_t depth, const Loop* body) const {
   for (size_t i = frames_.size(); i-- > depth;) {
     const Handler* handler = handler_of(frames_[i]);

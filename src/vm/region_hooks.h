@@ -19,8 +19,8 @@ class RegionHooks {
   virtual ~RegionHooks() = default;
 
   /// How a function that could be a region is called: as one (`region`), or interpreted. `open`: it cannot be a region
-  /// itself, but its own calls and loops may.
-  enum class CallMode : uint8_t { plain, open, region };
+  /// itself, but its own calls and loops may. `interpreted`: nothing that it calls may.
+  enum class CallMode : uint8_t { plain, open, region, interpreted };
   virtual CallMode call_mode(const Value& function) = 0;
   /// Runs a function as a region. Moves the bound arguments out of `args`.
   virtual Value call_region(const Value& function, std::span<Value> args) = 0;

@@ -12,10 +12,11 @@ namespace tsl {
 
 /// An active call of a function.
 struct Frame {
-  static constexpr uint32_t kEntry = 1;   // entered from C++: its return ends a run
-  static constexpr uint32_t kOpen = 2;    // its calls and loops may become regions
-  static constexpr uint32_t kMember = 4;  // calls a field, object.f(…), so that the object is no argument
-  static constexpr uint32_t kRegion = 8;  // entered from C++ for the call of a region
+  static constexpr uint32_t kEntry = 1;         // entered from C++: its return ends a run
+  static constexpr uint32_t kOpen = 2;          // its calls and loops may become regions
+  static constexpr uint32_t kMember = 4;        // calls a field, object.f(…), so that the object is no argument
+  static constexpr uint32_t kRegion = 8;        // entered from C++ for the call of a region
+  static constexpr uint32_t kInterpreted = 16;  // within a call of a function that has @interpret
 
   const Instruction* pc;  // the current instruction; up to date whenever other code can access the frame
   Value* base;            // register 0; base[-1] holds the function, and later its result

@@ -14,9 +14,10 @@ namespace {
 
 /// Functions whose result does not depend on their arguments alone, and those that need more arguments than have a
 /// name.
-const std::set<std::string> kOthers = {
-    "args", "assert",     "clock",  "counters", "error",      "help",    "load",    "print",      "save", "read_text",
-    "seed", "write_text", "einsum", "vjp",      "nn.batches", "explain", "profile", "with_range", "bench"};
+const std::set<std::string> kOthers = {"args",      "assert", "clock",      "counters",  "error",   "help",
+                                       "load",      "print",  "save",       "read_text", "seed",    "write_text",
+                                       "einsum",    "vjp",    "nn.batches", "explain",   "profile", "with_range",
+                                       "recompile", "wait",   "bench"};
 
 /// An argument that fits a parameter, by "function.parameter", else by "parameter".
 const std::map<std::string, std::string> kFitting = {

@@ -140,11 +140,11 @@ class Measurement:
             raise RuntimeError(f"{case} failed:\n{run.stderr}")
         launched = re.search(r"(\d+) kernels launched", (dump / "explain.txt").read_text())
         self.costs.launched[case] = None if name in TIMED else int(launched[1])
-        for plan in sorted(dump.glob("*/plan.json")):
-            symbols = [kernel["symbol"] for kernel in json.loads(plan.read_text()).get("loaded", [])]
-            kernels = [(symbol.replace(" ", "_"), digest_of(plan.parent / "kernels", symbol)) for symbol in symbols]
+        for name, folder, plan in specialisations_of(dump):
+            symbols = [kernel["symbol"] for kernel in plan.get("loaded", [])]
+            kernels = [(symbol.replace(" ", "_"), digest_of(folder / "kernels", symbol)) for symbol in symbols]
             if kernels:
-                self.costs.kernels[case, plan.parent.name] = kernels
+                self.costs.kernels[case, name] = kernels
 
     def read_all_kernels(self, cases):
         wanted = [case for case in cases if self.libraries or not case.startswith("cuda/")]
@@ -154,6 +154,17 @@ class Measurement:
             list(pool.map(self.read_kernels, wanted))
         self.costs.launched = {case: count for case, count in self.costs.launched.items() if count is not None}
         return wanted
+
+
+def specialisations_of(dump):
+    """Returns the name, the folder and the plan of each specialisation in a dump: "step.12.0" is that of step:12#0."""
+    plans = [(file.parent, json.loads(file.read_text())) for file in sorted(dump.glob("*/plan.json"))]
+    return [(re.sub("[^A-Za-z0-9_]", ".", plan["specialisation"]), folder, plan) for folder, plan in plans]
+
+
+def folder_of(dump, name):
+    """Returns the folder of a specialisation in a dump."""
+    return next((folder for each, folder, _ in specialisations_of(dump) if each == name), dump / name)
 
 
 def digest_of(folder, symbol):

@@ -31,7 +31,8 @@ class Hints:
         self.shown = set()
 
     def text(self, folder, case, specialisation, symbol):
-        return measure.text_of_kernel(folder / case.replace("/", ".") / specialisation / "kernels", symbol.replace("_(", " ("))
+        place = measure.folder_of(folder / case.replace("/", "."), specialisation)
+        return measure.text_of_kernel(place / "kernels", symbol.replace("_(", " ("))
 
     def __call__(self, case, specialisation, before, now):
         old, new = self.text(self.kept, case, specialisation, before), self.text(self.dumps, case, specialisation, now)

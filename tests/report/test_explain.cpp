@@ -217,12 +217,14 @@ TEST_CASE("explain() of an unused function says that nothing was compiled", "[re
 TEST_CASE("a recording is JSON for tools", "[report]") {
   Recorded run("@compile\nfn f(x, n) = x * n + 1.0\nlet a = f(ones([3]), 2)\nlet b = f(ones([4]), 2)\n");
   const nlohmann::json json = nlohmann::json::parse(explain_json(run.recording()));
-  CHECK(json["version"] == 1);
+  CHECK(json["version"] == 2);
   const auto& region = json["regions"][0];
   CHECK(region["name"] == "f:2");
   CHECK(region["traces"][1]["variable"] == "x");
   CHECK(region["specialisations"][0]["kernels"][0]["category"] == "pointwise");
   CHECK(region["specialisations"][0]["kernels"][0]["registers"].is_null());
+  CHECK(region["segments"][0]["number"] == 1);
+  CHECK(region["traces"][0]["segments"][0] == 1);
   CHECK(region["segments"][0]["guards"][0]["variable"] == "x");
 }
 
@@ -284,5 +286,5 @@ TEST_CASE("guards on functions that the library uses for itself are not shown", 
 
 TEST_CASE("a function that is interpreted says why in the summary", "[report]") {
   Recorded run("@compile\nfn loss(w) = sum(w * w)\nfor i in 0..3 { grad(loss)(ones([2])) }\n");
-  CHECK(contains(run.text(), "loss:2: interpreted; its gradient is recorded outside of compiled code (test.tsl:3)"));
+  CHECK(contains(run.text(), "loss:2: interpreted; code that is not compiled differentiates it (test.tsl:3)"));
 }

@@ -180,7 +180,10 @@ TEST_CASE("a kernel has one name in the profile, the trace, the dump and what ex
   report::prepare_dump(folder.string());
   report::write_dump(*s.engine.recording(), folder.string());
   std::set<std::string> dumped;
-  for (const auto& entry : fs::directory_iterator(folder / "f.2.0" / "kernels")) dumped.insert(entry.path().stem());
+  for (const auto& part : fs::directory_iterator(folder)) {
+    if (!part.path().filename().string().starts_with("f.")) continue;
+    for (const auto& entry : fs::directory_iterator(part.path() / "kernels")) dumped.insert(entry.path().stem());
+  }
   fs::remove_all(folder);
   CHECK(dumped == explained);
   CHECK(explained.size() >= 2);

@@ -208,6 +208,12 @@ TEST_CASE("attributes and their options are known by name") {
   CHECK(name_error("@compile(\"off\") fn f() = 1").message == "options of @compile have names");
   CHECK(name_error("@compile(graphs: \"maybe\") fn f() = 1").message == "graphs is \"on\" or \"off\"");
   CHECK(name_error("@compile(numerics: true) fn f() = 1").message == "numerics is \"fast\" or \"exact\"");
+  CHECK(name_error("@compile(whole: true, graphs: \"off\") fn f() = 1").message.empty());
+  CHECK(name_error("@compile(whole: false) fn f() = 1").message.empty());
+  CHECK(name_error("@compile(whole: \"yes\") fn f() = 1").message == "whole is true or false");
+  CHECK(name_error("@interpret fn f() = 1").message.empty());
+  CHECK(name_error("@interpret(whole: true) fn f() = 1").message == "@interpret takes no options");
+  CHECK(name_error("@compile @interpret fn f() = 1").message == "a function has @compile or @interpret, not both");
 }
 
 TEST_CASE("defaults see the parameters and the outer scope") {

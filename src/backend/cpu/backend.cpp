@@ -146,7 +146,7 @@ void stop_library_threads() {
 }  // namespace
 
 CpuBackend::CpuBackend(int threads, Isa isa)
-    : table_(kernels(isa)), cache_bytes_(last_cache_bytes()), pool_(threads), scratch_(pool_.size()) {
+    : isa_(isa), table_(kernels(isa)), cache_bytes_(last_cache_bytes()), pool_(threads), scratch_(pool_.size()) {
   stop_library_threads();
 }
 

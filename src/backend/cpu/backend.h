@@ -21,6 +21,9 @@ class CpuBackend : public exec::Backend {
   std::unique_ptr<exec::Executable> prepare_plain(graph::Plan plan) override;
   Counters counters() const override;
   std::string hardware() const override;
+  std::vector<std::pair<std::string, std::string>> code_key() const override {
+    return {{"architecture", name_of(isa_)}};
+  }
   uint64_t cache_bytes() const override { return cache_bytes_; }
   graph::Rates rates() const override {
     graph::Rates rates;
@@ -48,6 +51,7 @@ class CpuBackend : public exec::Backend {
   void count_launches(size_t launches) { launches_ += launches; }
 
  private:
+  const Isa isa_;
   const KernelTable& table_;
   uint64_t cache_bytes_;
   CachingAllocator allocator_;

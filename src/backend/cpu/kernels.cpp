@@ -57,6 +57,15 @@ template <class T> void fill_with(void* out, const void* value, int64_t count) {
 
 }  // namespace
 
+const char* name_of(Isa isa) {
+  switch (isa) {
+    case Isa::generic: return "generic";
+    case Isa::avx2: return "avx2";
+    case Isa::avx512: return "avx512";
+  }
+  return "";
+}
+
 Isa best_isa() {
   const Isa supported = supported_isa();
   const char* text = std::getenv("TSL_ISA");

@@ -15,6 +15,7 @@ enum class Isa : uint8_t { generic, avx2, avx512 };
 
 /// Returns the best instruction set of this machine (the environment variable TSL_ISA=generic|avx2|avx512 lowers it).
 Isa best_isa();
+const char* name_of(Isa isa);
 
 /// Computes out[i] = op(in[0][i], …) for i < n. Buffers are contiguous. `out` may be an operand with elements of equal
 /// size, but must not overlap one otherwise. Returns false if the op failed on some element (integer division by zero

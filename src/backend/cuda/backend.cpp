@@ -88,6 +88,9 @@ class CudaBackend : public exec::Backend {
   exec::Streams* streams() override { return &streams_; }
 
   std::string hardware() const override { return gpu_.device.properties().name; }
+  std::vector<std::pair<std::string, std::string>> code_key() const override {
+    return {{"architecture", gpu_.device.arch()}, {"nvrtc", gpu_.kernels.nvrtc_version()}};
+  }
   uint64_t cache_bytes() const override { return gpu_.device.properties().cache_bytes; }
   tsl::Counters counters() const override {
     const Counters& device = gpu_.device.counters();

@@ -1,6 +1,7 @@
 #include "backend/cuda/driver/driver.h"
 
 #include "base/error.h"
+#include "exec/backend_registry.h"
 #include "tensor/block_cache.h"
 
 namespace tsl::cuda {
@@ -27,6 +28,17 @@ template <class Function> void resolve(Function& function, const Library& librar
   function = reinterpret_cast<Function>(address);
 }
 
+/// Opens the driver's library. Without a file that could be it, there is no driver.
+Library open_library() {
+  try {
+    return Library({"libcuda.so.1"},
+                   "CUDA driver not found (libcuda.so.1): install the NVIDIA driver, or run with --device cpu");
+  } catch (const Failure& failure) {
+    if (failure.error().hints.empty()) throw exec::NoDevice(failure.what());
+    throw;
+  }
+}
+
 }  // namespace
 
 Driver::Driver(Library library) : library_(std::move(library)) {
@@ -36,8 +48,7 @@ Driver::Driver(Library library) : library_(std::move(library)) {
 }
 
 std::shared_ptr<const Driver> Driver::open() {
-  Library library({"libcuda.so.1"},
-                  "CUDA driver not found (libcuda.so.1): install the NVIDIA driver, or run with --device cpu");
+  Library library = open_library();
   // Checks the version first, since an old driver lacks functions too.
   const auto get_version = reinterpret_cast<decltype(&::cuDriverGetVersion)>(library.function("cuDriverGetVersion"));
   int version = 0;
@@ -51,14 +62,16 @@ std::shared_ptr<const Driver> Driver::open() {
   driver->version_ = version;
   const CUresult result = driver->cuInit(0);
   if (result == CUDA_ERROR_NO_DEVICE) {
-    fail(ErrorKind::device,
-         "no GPU: the NVIDIA driver is installed but sees none (CUDA_VISIBLE_DEVICES may hide it); "
-         "run with --device cpu");
+    throw exec::NoDevice(
+        "no GPU: the NVIDIA driver is installed but sees none (CUDA_VISIBLE_DEVICES may hide it); "
+        "run with --device cpu");
   }
+  if (result == CUDA_ERROR_STUB_LIBRARY)
+    throw exec::NoDevice(fmt::format("{} is a stub without a driver; run with --device cpu", driver->library_.name()));
   if (result != CUDA_SUCCESS)
     fail(ErrorKind::device, "the NVIDIA driver does not start: {}; run with --device cpu", driver->describe(result));
   driver->check(driver->cuDeviceGetCount(&driver->device_count_), "counting GPUs");
-  if (driver->device_count_ == 0) fail(ErrorKind::device, "no GPU: the NVIDIA driver sees none; run with --device cpu");
+  if (driver->device_count_ == 0) throw exec::NoDevice("no GPU: the NVIDIA driver sees none; run with --device cpu");
   return driver;
 }
 

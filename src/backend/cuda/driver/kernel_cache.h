@@ -61,6 +61,8 @@ class KernelCache {
     int max_threads = 0;   // per block, as registers allow
   };
   Resources resources(CUfunction function) const;
+  /// Returns the version of the NVRTC whose code runs: "13.0"; "none" before the first kernel.
+  std::string nvrtc_version() const { return version_.empty() ? "none" : version_; }
   /// Returns the share of a multiprocessor's threads that can run the kernel at the same time.
   double occupancy(CUfunction function, int threads) const;
 

@@ -7,9 +7,9 @@ namespace tsl::cuda {
 namespace {
 
 [[noreturn]] void fail_to_find(int) {
-  fail(ErrorKind::device,
-       "this build has no CUDA backend: the CUDA Toolkit's headers were not found when it was built; "
-       "run with --device cpu");
+  throw exec::NoDevice(
+      "this build has no CUDA backend: the CUDA Toolkit's headers were not found when it was built; "
+      "run with --device cpu");
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ TEST_CASE("without a driver the message says what to do") {
   }
   const std::string why = why_no_device();
   CHECK(why == "CUDA driver not found (libcuda.so.1): install the NVIDIA driver, or run with --device cpu");
+  CHECK_THROWS_AS(check_device(0), exec::NoDevice);  // which is usual: no line is printed
 }
 
 namespace {
