@@ -122,6 +122,7 @@ void DistinctElements::add(int64_t offset, std::vector<Loop> loops) {
 
 void DistinctElements::add(const Layout& layout) {
   std::vector<Loop> loops;
+  loops.reserve(static_cast<size_t>(layout.rank()));
   for (int i = 0; i < layout.rank(); ++i) loops.push_back({layout.shape[i].hint(), layout.strides[i].hint()});
   add(layout.offset.hint(), std::move(loops));
 }
@@ -193,6 +194,7 @@ uint64_t DistinctElements::count() const {
     boxes.push_back(std::move(*box));
   }
   std::vector<const Box*> all;
+  all.reserve(boxes.size());
   for (const Box& box : boxes) all.push_back(&box);
   return points_of(all, 0);
 }

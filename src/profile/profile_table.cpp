@@ -175,6 +175,7 @@ class Table {
     line("");
     line("by category");
     std::vector<std::pair<double, std::string>> sorted;
+    sorted.reserve(forward.size());
     for (const auto& [name, ticks] : forward) sorted.emplace_back(ticks + backward[name], name);
     std::sort(sorted.rbegin(), sorted.rend());
     for (const auto& [ticks, name] : sorted) {
@@ -200,6 +201,7 @@ class Table {
     line("");
     line("by line");
     std::vector<std::pair<double, ProfileLine>> sorted;
+    sorted.reserve(by_line.size());
     for (const auto& [each, ticks] : by_line) sorted.emplace_back(ticks, each);
     std::sort(sorted.rbegin(), sorted.rend());
     for (size_t i = 0; i < sorted.size() && i < options_.rows; ++i) {

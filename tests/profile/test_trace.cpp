@@ -158,7 +158,7 @@ json trace_of_program(const std::string& program) {
   const std::string path = "test_trace_events.json";
   s.engine.write_trace(path);
   std::ifstream file(path);
-  const json events = json::parse(file)["traceEvents"];
+  json events = json::parse(file)["traceEvents"];
   std::remove(path.c_str());
   check_slices(events);
   return events;
