@@ -108,7 +108,7 @@ tsl_status Host::end() {
 }
 
 void Host::write_reports() {
-  write_profiles(*engine_, kTitle, false, engine_->log);
+  write_profiles(*engine_, kTitle, false, 0, engine_->log);
   write_dump(*engine_);
 }
 

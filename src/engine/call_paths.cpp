@@ -19,11 +19,10 @@ void CallPaths::push(size_t frame) {
   Level& caller = innermost();
   Level level{.frame = frame, .serial = frames_.serial(frame), .range = caller.range};
   level.is_library = proto.is_library || proto.is_internal;
-  level.is_module = proto.is_module;
   const bool is_hidden = proto.is_module || proto.is_internal || !proto.name || (level.is_library && caller.is_library);
   if (!is_hidden) {
     uint32_t index = 0;
-    if (!caller.is_module) {
+    if (numbers_calls_) {
       auto& calls = caller.calls;
       const auto known =
           std::find_if(calls.begin(), calls.end(), [&](const auto& each) { return each.first == &proto; });

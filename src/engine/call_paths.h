@@ -11,13 +11,13 @@
 namespace tsl {
 
 /// The path of calls from a frame on: functions with a name, and named ranges. A function of the library is a part of
-/// it, and what that calls is not. Calls of one function are numbered, apart from those of the module itself.
+/// it, and what that calls is not.
 class CallPaths {
   struct Level {
     size_t frame = 0;
     uint64_t serial = 0;  // of the frame
     uint32_t range = 0;
-    bool is_named = false, is_library = false, is_module = false;
+    bool is_named = false, is_library = false;
     std::vector<std::pair<const Proto*, uint32_t>> calls = {};  // how often it has called each function
   };
 
@@ -28,7 +28,9 @@ class CallPaths {
     std::vector<Level> levels = {};
   };
 
-  CallPaths(const FrameStack& frames, RangeTable& ranges) : frames_(frames), ranges_(ranges) {}
+  /// `numbers_calls`: calls of one function within one call are ranges of their own, for the layers of a model.
+  CallPaths(const FrameStack& frames, RangeTable& ranges, bool numbers_calls)
+      : frames_(frames), ranges_(ranges), numbers_calls_(numbers_calls) {}
 
   /// Begins a path below the frames that there are. Returns what resume() takes to go on with the path before.
   State begin() { return std::exchange(state_, State{.first = frames_.size()}); }
@@ -46,6 +48,7 @@ class CallPaths {
 
   const FrameStack& frames_;
   RangeTable& ranges_;
+  const bool numbers_calls_;
   State state_;
 };
 

@@ -63,8 +63,8 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
       trace_log_(context, log_levels_),
       regions_(tracing()),
       random_(make_ref<Cell>()),
-      calls_(interpreter.frames(), context.sources().ranges()),
-      region_calls_(interpreter.frames(), context.sources().ranges()) {
+      calls_(interpreter.frames(), context.sources().ranges(), false),
+      region_calls_(interpreter.frames(), context.sources().ranges(), true) {
   random_->is_set = random_->is_mutable = true;
   if (compile_log_.logs_any()) devices_.instruments().observers.push_back(&compile_log_);
   if (trace_log_.logs_any()) trace_observers_.add(trace_log_);

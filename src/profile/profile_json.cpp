@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
+#include "profile/profile_ranges.h"
 #include "tensor/device_names.h"
 
 namespace tsl::report {
@@ -29,11 +31,19 @@ class ProfileJson {
     for (const ProfileScope& scope : view_.profile.scopes()) {
       if (scope.calls > 0) regions.push_back(region_of(scope));
     }
+    Json ranges = Json::array();
+    for (const RangeShare& range : range_shares(view_)) {
+      ranges.push_back({{"path", range.path},
+                        {"seconds", seconds(range.ticks)},
+                        {"share", 100 * range.ticks / whole_},
+                        {"runs", range.runs},
+                        {"launches", range.launches}});
+    }
     for (const UnusedOp& op : view_.profile.unused())
       unused.push_back({{"op", op.name}, {"specialisation", op.plan}, {"location", location_of(op.span)}});
-    return {
-        {"version", 1},       {"title", view_.title}, {"seconds", seconds(whole_)}, {"rows", rows},
-        {"regions", regions}, {"unused", unused},     {"rooflines", rooflines()},   {"notes", view_.timeline.notes()}};
+    return {{"version", 1},     {"title", view_.title},     {"seconds", seconds(whole_)},
+            {"rows", rows},     {"regions", regions},       {"ranges", ranges},
+            {"unused", unused}, {"rooflines", rooflines()}, {"notes", view_.timeline.notes()}};
   }
 
  private:
@@ -66,7 +76,9 @@ class ProfileJson {
                  {"lines", std::move(lines)}};
     if (of.kind != ActivityKind::kernel) return json;
     devices_[to_string(of.device)] = of.device;
+    const std::vector<std::string> paths = range_paths(view_, row);
     json.update({{"device", to_string(of.device)},
+                 {"ranges", std::set<std::string>(paths.begin(), paths.end())},
                  {"specialisation", of.plan},
                  {"category", graph::name_of(category_of(view_.timeline, row.id, row.origin))},
                  {"types", of.facts.types},

@@ -232,12 +232,15 @@ class Table {
     if (scopes.empty()) return;
     line("");
     line("regions and ranges: the first call, which may trace and compile, and later calls");
-    for (const ProfileScope& scope : scopes) {
+    const size_t shown = std::min(scopes.size(), std::max(options_.rows, size_t{1}));
+    for (size_t i = 0; i < shown; ++i) {
+      const ProfileScope& scope = scopes[i];
       std::string text = fmt::format("  {:<20} {:>14}: first {}", timeline_[scope.id].name,
                                      counted(scope.calls, "call"), duration(scope.first_ticks));
       if (!scope.sample.empty()) text += fmt::format(", then {} each (median)", duration(scope.sample.median()));
       line(text + fmt::format("; {}, {}", counted(scope.traces, "trace"), counted(scope.compilations, "compilation")));
     }
+    if (scopes.size() > shown) line(fmt::format("  … {} more", scopes.size() - shown));
   }
 
   const ProfileView& view_;

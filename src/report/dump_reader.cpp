@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -48,15 +49,6 @@ void drop_extension(std::string& name) {
   }
 }
 
-std::vector<std::string> specialisations_of(const fs::path& dump) {
-  std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(dump)) {
-    if (entry.is_directory()) names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 /// Returns the name of the specialisation in a folder, "step:12#0", which the first line of each of its files has.
 std::string name_in(const fs::path& folder) {
   std::ifstream file(folder / kGuardsFile);
@@ -64,6 +56,20 @@ std::string name_in(const fs::path& folder) {
   std::getline(file, line);
   const size_t end = line.find(": ");
   return line.starts_with("# ") && end != std::string::npos ? line.substr(2, end - 2) : "";
+}
+
+/// Returns the folders of a dump in the order of the program.
+std::vector<std::string> specialisations_of(const fs::path& dump) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(dump)) {
+    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  }
+  const auto key = [&](const std::string& folder) {  // "step:2#10" is after "step:2#9"
+    const std::string name = name_in(dump / folder);
+    return std::tuple(name.substr(0, name.find(':')), name.size(), name, folder);
+  };
+  std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) { return key(a) < key(b); });
+  return names;
 }
 
 /// Whether a folder is of what is asked for: "step", "step.3fa2c1d0", "step:12" or "step:12#0".

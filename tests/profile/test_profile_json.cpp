@@ -87,9 +87,13 @@ TEST_CASE("a * b + c is one kernel with its bytes and line, and new matrices com
   for (const json& kernel : kernels_of(profile)) {
     if (kernel["specialisation"] == "test:2#0") fused.push_back(kernel);
   }
-  REQUIRE(fused.size() == 1);
+  REQUIRE(fused.size() == 2);  // outside and inside of the range
   CHECK(fused[0]["name"].get<std::string>().rfind("k_mul_add__", 0) == 0);
-  CHECK(fused[0]["calls"] == 2);
+  CHECK(fused[1]["name"] == fused[0]["name"]);
+  CHECK(fused[0]["calls"] == 1);
+  CHECK(fused[1]["calls"] == 1);
+  CHECK(fused[0]["ranges"] == json{"test"});
+  CHECK(fused[1]["ranges"] == json{"new.test"});
   CHECK(fused[0]["bytes"] == 4 * 500 * 500 * 4);
   CHECK(fused[0]["flops"] == 2 * 500 * 500);
   CHECK(fused[0]["seconds_of_calls"] > 0);
