@@ -36,6 +36,14 @@ void add_outer_paths(const ProfileView& view, const ProfileRow& row, std::set<st
 
 }  // namespace
 
+std::vector<std::string> paths_around(const RangeTable& ranges, uint32_t outer, uint32_t inner) {
+  std::vector<std::string> paths;
+  for (; inner != 0; inner = ranges.outer(inner)) paths.push_back(join(ranges.path(outer), ranges.path(inner)));
+  for (; outer != 0; outer = ranges.outer(outer)) paths.push_back(ranges.path(outer));
+  std::reverse(paths.begin(), paths.end());
+  return paths;
+}
+
 std::vector<std::string> range_paths(const ProfileView& view, const ProfileRow& row) {
   std::vector<std::string> paths;
   const std::string outer = view.sources.ranges().path(outer_range(view, row));

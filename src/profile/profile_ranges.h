@@ -17,6 +17,10 @@ struct RangeShare {
   uint64_t launches = 0;  // of kernels with ops of the range
 };
 
+/// Returns the paths of a range of compiled code and of those around it, the outermost first: "train", "train.step".
+/// `outer`: around the call of the region.
+std::vector<std::string> paths_around(const RangeTable& ranges, uint32_t outer, uint32_t inner);
+
 /// Returns the ranges that kernels ran in, the one that took most time first.
 std::vector<RangeShare> range_shares(const ProfileView& view);
 

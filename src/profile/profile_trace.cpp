@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "profile/profile_ranges.h"
 #include "profile/profile_table.h"
 #include "profile/timings.h"
 
@@ -22,7 +23,8 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr int kHost = 0;  // the number of the host's track; devices follow
+constexpr int kHost = 0;      // the number of the host's track; devices follow
+constexpr int kRanges = 100;  // added to a track: that of its ranges
 
 class TraceWriter {
  public:
@@ -35,6 +37,7 @@ class TraceWriter {
     write_phases();
     write_devices();
     write_backward_flows();
+    write_ranges();
     write_memory();
     if (view_.profile.is_cut()) {
       put({{"ph", "i"},
@@ -91,10 +94,12 @@ class TraceWriter {
       args["bytes"] = activity.facts.bytes;
       args["flops"] = activity.facts.flops;
       if (!activity.plan.empty()) args["specialisation"] = activity.plan;
+      if (const std::vector<std::string> paths = paths_of(activity, origin); !paths.empty())
+        args["range"] = paths.back();
       if (activity.kernel.blocks > 0) args["grid"] = activity.kernel.blocks;
       if (activity.kernel.threads > 0) args["block"] = activity.kernel.threads;
     }
-    if (activity.kind == ActivityKind::kernel) kernels_.push_back({begin, id, origin, track});
+    if (activity.kind == ActivityKind::kernel) kernels_.push_back({begin, end, id, origin, track});
     put({{"ph", "X"},
          {"name", text_of(activity)},
          {"cat", activity.kind != ActivityKind::kernel ? name_of(activity.kind)
@@ -174,6 +179,51 @@ class TraceWriter {
     }
   }
 
+  /// Returns the paths of the ranges around a kernel's first op, the outermost first.
+  std::vector<std::string> paths_of(const Activity& kernel, uint32_t origin) const {
+    const uint32_t inner = kernel.facts.ops.empty() ? 0 : kernel.facts.ops[0].origin.range;
+    return paths_around(view_.sources.ranges(), timeline_.origin(origin).range, inner);
+  }
+
+  /// Writes the ranges of each device as a track: a range lasts from its first kernel to its last one
+  /// in a row. The kernels are in order.
+  void write_ranges() {
+    struct Open {
+      std::string path;
+      uint64_t begin, end;
+    };
+    std::map<int, std::vector<Open>> open;  // by track, the outermost first
+    const auto close = [&](int track, size_t keep) {
+      std::vector<Open>& of = open[track];
+      for (; of.size() > keep; of.pop_back()) {
+        const size_t outer = of.size() > 1 ? of[of.size() - 2].path.size() + 1 : 0;
+        put({{"ph", "X"},
+             {"name", of.back().path.substr(outer)},
+             {"cat", "ranges"},
+             {"pid", kRanges + track},
+             {"tid", kRanges + track},
+             {"ts", time(of.back().begin)},
+             {"dur", time(of.back().end) - time(of.back().begin)},
+             {"args", {{"path", of.back().path}}}});
+      }
+    };
+    for (const KernelSlice& kernel : kernels_) {
+      const std::vector<std::string> paths = paths_of(timeline_[kernel.id], kernel.origin);
+      std::vector<Open>& of = open[kernel.track];
+      size_t same = 0;
+      while (same < std::min(of.size(), paths.size()) && of[same].path == paths[same]) ++same;
+      close(kernel.track, same);
+      for (size_t i = same; i < paths.size(); ++i) of.push_back({paths[i], kernel.begin, kernel.end});
+      for (Open& each : of) each.end = std::max(each.end, kernel.end);
+    }
+    for (const auto& [track, of] : open) {
+      const std::string device =
+          track == kHost ? "the host" : to_string(devices_[static_cast<size_t>(track - kHost - 1)]);
+      if (!of.empty()) name_track(kRanges + track, "ranges of " + device);
+    }
+    for (auto& [track, of] : open) close(track, 0);
+  }
+
   void write_host() {
     std::vector<Timeline::Mark> open;
     uint64_t last = timeline_.begin_ticks();
@@ -230,7 +280,7 @@ class TraceWriter {
   }
 
   struct KernelSlice {
-    uint64_t begin;
+    uint64_t begin, end;
     Timeline::Id id;
     uint32_t origin;
     int track;

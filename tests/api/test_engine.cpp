@@ -197,7 +197,7 @@ TEST_CASE("an engine is refused to a second thread while it runs", "[api]") {
   Fixture t;
   std::atomic<bool> is_running{false};
   tsl_define(
-      t.engine, str("wait()"), str(""),
+      t.engine, str("hold()"), str(""),
       [](tsl_engine engine, void* user, const tsl_value*, size_t, tsl_value*) {
         *static_cast<std::atomic<bool>*>(user) = true;
         tsl_status status = TSL_OK;
@@ -205,6 +205,6 @@ TEST_CASE("an engine is refused to a second thread while it runs", "[api]") {
         return status == TSL_MISUSE ? TSL_OK : tsl_fail(engine, TSL_USER, str("two threads"));
       },
       &is_running, nullptr);
-  CHECK(t.run("wait()") == TSL_OK);
+  CHECK(t.run("hold()") == TSL_OK);
   CHECK(is_running);
 }

@@ -238,3 +238,30 @@ TEST_CASE("backward kernels are marked, and arrows lead to them from what they d
   CHECK(ends > 0);
   CHECK(ends == begins.size());
 }
+
+TEST_CASE("ranges of compiled code have a track in the trace", "[profile]") {
+  EngineOptions options;
+  options.profile = true;
+  options.trace_events = 10'000;
+  Session s(options);
+  s.output(
+      "fn layer(x, w) = with_range(\"mlp\", fn() = relu(x @ w))\n"
+      "@compile\nfn step(x, w) = layer(layer(x, w), w)\n"
+      "for i in 0..3 { step(ones([8, 8]), ones([8, 8])) }\n");
+  const std::string path = "test_trace_ranges.json";
+  s.engine.write_trace(path);
+  std::ifstream file(path);
+  const json trace = json::parse(file);
+  std::remove(path.c_str());
+  std::map<std::string, int> ranges;
+  bool kernels_have_ranges = false;
+  for (const json& event : trace["traceEvents"]) {
+    if (event.value("cat", "") == "ranges") ++ranges[event["args"]["path"].get<std::string>()];
+    if (event.value("cat", "") == "kernels" && event["args"].value("range", "") == "step.layer[1].mlp")
+      kernels_have_ranges = true;
+  }
+  CHECK(ranges["step"] >= 1);
+  CHECK(ranges["step.layer[0].mlp"] == 3);
+  CHECK(ranges["step.layer[1].mlp"] == 3);
+  CHECK(kernels_have_ranges);
+}

@@ -128,7 +128,7 @@ class Reports(unittest.TestCase):
                 engine.run("fn f(x) = x * 2.0 + 1.0\nf(ones([4]))")
                 self.assertIn("k_mul_add", engine.profile_text())
                 engine.write_reports()
-                self.assertIn("f.1.0", os.listdir(dump))
+                self.assertTrue(any(name.startswith("f.") for name in os.listdir(dump)))
             with open(os.path.join(dump, "version.txt"), encoding="utf-8") as file:
                 key = file.read()
             for line in ("compile all", "numerics fast", "tf32 on", "portable on", "cuda-graphs off"):
@@ -452,8 +452,8 @@ class Tensors(unittest.TestCase):
     def test_a_tensor_is_released_while_another_thread_uses_the_engine(self):
         engine, done = self.engine, threading.Event()
         tensors = [engine.run("ones([10])") for _ in range(3)]
-        engine.define("wait()", lambda: (done.wait(), None)[1])
-        thread = threading.Thread(target=lambda: engine.run("wait()"))
+        engine.define("hold()", lambda: (done.wait(), None)[1])
+        thread = threading.Thread(target=lambda: engine.run("hold()"))
         thread.start()
         tensors.clear()
         gc.collect()
