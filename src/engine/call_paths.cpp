@@ -1,17 +1,21 @@
 #include "engine/call_paths.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tsl {
 
 /// Pops the frames that have returned, and pushes those that are new.
 void CallPaths::follow() {
-  std::vector<Level>& levels = state_.levels;
+  if (std::exchange(is_new_, false)) {
+    levels_.clear();
+    root_ = {};
+  }
   const auto has_returned = [this](const Level& level) {
     return !level.is_named && (level.frame >= frames_.size() || frames_.serial(level.frame) != level.serial);
   };
-  while (!levels.empty() && has_returned(levels.back())) levels.pop_back();
-  for (size_t i = levels.empty() ? state_.first : levels.back().frame + 1; i < frames_.size(); ++i) push(i);
+  while (!levels_.empty() && has_returned(levels_.back())) levels_.pop_back();
+  for (size_t i = levels_.empty() ? first_ : levels_.back().frame + 1; i < frames_.size(); ++i) push(i);
 }
 
 void CallPaths::push(size_t frame) {
@@ -31,7 +35,7 @@ void CallPaths::push(size_t frame) {
     }
     level.range = ranges_.add(level.range, *proto.name, index);
   }
-  state_.levels.push_back(std::move(level));
+  levels_.push_back(std::move(level));
 }
 
 uint32_t CallPaths::current() {
@@ -41,14 +45,13 @@ uint32_t CallPaths::current() {
 
 void CallPaths::enter(const std::string& name) {
   const uint32_t outer = current();
-  const size_t frame = std::max(frames_.size(), state_.first + 1) - 1;
-  state_.levels.push_back({.frame = frame, .range = ranges_.add(outer, name, 0, true), .is_named = true});
+  const size_t frame = std::max(frames_.size(), first_ + 1) - 1;
+  levels_.push_back({.frame = frame, .range = ranges_.add(outer, name, 0, true), .is_named = true});
 }
 
 void CallPaths::leave() {
-  std::vector<Level>& levels = state_.levels;
-  while (!levels.empty() && !levels.back().is_named) levels.pop_back();
-  if (!levels.empty()) levels.pop_back();
+  while (!levels_.empty() && !levels_.back().is_named) levels_.pop_back();
+  if (!levels_.empty()) levels_.pop_back();
 }
 
 }  // namespace tsl

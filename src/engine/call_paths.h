@@ -22,19 +22,15 @@ class CallPaths {
   };
 
  public:
-  struct State {
-    size_t first = 0;
-    Level root = {};  // what is below the path
-    std::vector<Level> levels = {};
-  };
-
   /// `numbers_calls`: calls of one function within one call are ranges of their own, for the layers of a model.
   CallPaths(const FrameStack& frames, RangeTable& ranges, bool numbers_calls)
       : frames_(frames), ranges_(ranges), numbers_calls_(numbers_calls) {}
 
-  /// Begins a path below the frames that there are. Returns what resume() takes to go on with the path before.
-  State begin() { return std::exchange(state_, State{.first = frames_.size()}); }
-  void resume(State before) { state_ = std::move(before); }
+  /// Begins a path anew, below the frames that there are.
+  void begin() {
+    first_ = frames_.size();
+    is_new_ = true;
+  }
   /// Returns the range of the running call.
   uint32_t current();
   /// Begins a named range, which lasts until leave().
@@ -44,12 +40,15 @@ class CallPaths {
  private:
   void follow();
   void push(size_t frame);
-  Level& innermost() { return state_.levels.empty() ? state_.root : state_.levels.back(); }
+  Level& innermost() { return levels_.empty() ? root_ : levels_.back(); }
 
   const FrameStack& frames_;
   RangeTable& ranges_;
   const bool numbers_calls_;
-  State state_;
+  size_t first_ = 0;
+  bool is_new_ = false;  // what follows is of an earlier path
+  Level root_ = {};      // what is below the path
+  std::vector<Level> levels_ = {};
 };
 
 }  // namespace tsl

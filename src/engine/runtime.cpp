@@ -286,7 +286,7 @@ std::optional<uint32_t> EngineRuntime::run_loop_body(Frame& frame, const Loop& l
     return std::nullopt;
   if (!interpreter_.has_stack_for_region()) return std::nullopt;
   look_at_memory();
-  const RangeScope scope(*this);
+  begin_region();
   return regions_.run_loop_body(frame, loop);
 }
 

@@ -75,7 +75,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   CallMode call_mode(const Value& function) override;
   Value call_region(const Value& function, std::span<Value> args) override {
     look_at_memory();
-    const RangeScope scope(*this);
+    begin_region();
     return regions_.call(function, args);
   }
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop) override;
@@ -90,20 +90,11 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
  private:
   /// Begins a region: its ops are in the ranges that it names itself, and its kernels are in those around the call,
   /// too.
-  class RangeScope {
-   public:
-    explicit RangeScope(EngineRuntime& runtime) : runtime_(runtime), before_(runtime.region_calls_.begin()) {
-      if (exec::Timeline* timeline = runtime.devices_.timeline())
-        timeline->set_origin({{}, false, ComposedWork::none, runtime.calls_.current()});
-    }
-    ~RangeScope() { runtime_.region_calls_.resume(std::move(before_)); }
-    RangeScope(const RangeScope&) = delete;
-    RangeScope& operator=(const RangeScope&) = delete;
-
-   private:
-    EngineRuntime& runtime_;
-    CallPaths::State before_;
-  };
+  void begin_region() {
+    region_calls_.begin();
+    if (exec::Timeline* timeline = devices_.timeline())
+      timeline->set_origin({{}, false, ComposedWork::none, calls_.current()});
+  }
   /// Returns the range of the running call, if anybody may ask for it.
   uint32_t range() override {
     if (trace()) return region_calls_.current();
