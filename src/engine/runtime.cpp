@@ -269,11 +269,10 @@ RegionHooks::CallMode EngineRuntime::call_mode(const Value& function) {
   }
   if (trace()) trace()->restrict_to(proto.request);
   if (trace() || options_.check_nan) return CallMode::plain;
-  const std::optional<RegionObstacle> obstacle = region_obstacle();
   const bool is_asked_for = proto.is_compiled && (options_.compile_annotated || !options_.allows_compile);
   const bool wanted = proto.is_compiled ? is_asked_for : options_.compile_all && !proto.is_internal;
   if (!wanted) return CallMode::plain;
-  if (obstacle) {
+  if (const std::optional<RegionObstacle> obstacle = region_obstacle()) {
     if (proto.request.whole) jit::fail_interpreted(proto, obstacle->why, obstacle->hint);
     if (proto.is_compiled) regions_.tell_interpreted(function.as<Function>(), obstacle->why, obstacle->hint);
     return CallMode::plain;

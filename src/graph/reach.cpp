@@ -1,6 +1,7 @@
 #include "graph/reach.h"
 
 #include <algorithm>
+#include <set>
 
 namespace tsl::graph {
 
@@ -170,7 +171,8 @@ std::optional<Box> box_in(const std::vector<int64_t>& strides, int64_t offset,
 }  // namespace
 
 uint64_t DistinctElements::count() const {
-  constexpr size_t kMost = 64;  // the boxes are compared with each other
+  constexpr size_t kMost = 64;            // the boxes are compared with each other
+  constexpr double kMostCells = 100'000;  // that their edges divide the grid into
   uint64_t sum = 0;
   std::vector<int64_t> strides{1};
   for (const Access& access : accesses_) {
@@ -193,6 +195,13 @@ uint64_t DistinctElements::count() const {
     if (!box) return sum;
     boxes.push_back(std::move(*box));
   }
+  double cells = 1;
+  for (size_t k = 0; k < strides.size(); ++k) {
+    std::set<int64_t> edges;
+    for (const Box& box : boxes) edges.insert({box[k].low, box[k].high});
+    cells *= static_cast<double>(edges.size());
+  }
+  if (cells > kMostCells) return sum;
   std::vector<const Box*> all;
   all.reserve(boxes.size());
   for (const Box& box : boxes) all.push_back(&box);

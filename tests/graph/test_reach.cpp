@@ -54,3 +54,21 @@ TEST_CASE("accesses that fit no grid count no less than they reach", "[reach]") 
   CHECK(count >= 16);
   CHECK(count <= 20);
 }
+
+TEST_CASE("accesses that divide a grid into very many cells are added up, in no time", "[reach]") {
+  DistinctElements elements;
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < 60; ++i) {
+    std::vector<DistinctElements::Loop> loops;
+    int64_t offset = 0, stride = 1;
+    for (int axis = 0; axis < 8; ++axis, stride *= 200) {
+      loops.push_back({2 + i, stride});
+      offset += i * stride;
+    }
+    uint64_t own = 1;
+    for (const auto& loop : loops) own *= static_cast<uint64_t>(loop.extent);
+    sum += own;
+    elements.add(offset, loops);
+  }
+  CHECK(elements.count() == sum);
+}
