@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "exec/devices.h"
 #include "tensor/device_names.h"
+#include "tensor/limits.h"
 #include "value/runtime.h"
 
 namespace tsl::api {
@@ -95,12 +96,16 @@ CheckedType checked(DType dtype, std::span<const int64_t> shape, const int64_t* 
   CheckedType out;
   out.dtype = dtype;
   out.elements = 1;
+  int64_t extents = 1;  // as many as if none was 0
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] < 0) throw Misuse{fmt::format("'type->shape[{}]' is negative", i)};
     if (strides && strides[i] < 0) throw Misuse{fmt::format("'type->strides[{}]' is negative", i)};
     out.layout.shape.push_back(shape[i]);
-    if (__builtin_mul_overflow(out.elements, shape[i], &out.elements)) too_many_elements();
+    if (__builtin_mul_overflow(extents, std::max<int64_t>(shape[i], 1), &extents)) too_many_elements();
+    out.elements = shape[i] == 0 ? 0 : out.elements * shape[i];
   }
+  // As of every tensor; strides of 0 would allow more.
+  if (extents > kMaxTensorBytes / static_cast<int64_t>(size_of(dtype))) too_many_elements();
   out.layout.strides = contiguous_strides(out.layout.shape);
   for (size_t i = 0; strides && i < shape.size(); ++i) out.layout.strides[i] = strides[i];
   if (out.elements == 0) return out;
