@@ -1,6 +1,7 @@
 """The Python package with NumPy: arrays of every dtype and layout, both ways."""
 import contextlib
 import io
+import random
 import sys
 import unittest
 
@@ -31,6 +32,23 @@ class Arrays(unittest.TestCase):
                 self.assertEqual((result.dtype, result.shape), (source.dtype, source.shape))
                 numpy.testing.assert_array_equal(result, source)
                 numpy.testing.assert_array_equal(numpy.asarray(self.engine.wrap(source)), source)
+
+    def test_drawn_views_are_what_their_copies_are(self):
+        seed = random.randrange(1 << 32)
+        draw = random.Random(seed)
+        for turn in range(1000):
+            dtype = draw.choice(("?", "u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8"))
+            shape = [draw.choice((0, 1, 1, 2, 3, 5)) for _ in range(draw.choice((1, 1, 2, 2, 3, 4)))]
+            base = (numpy.arange(numpy.prod([3 * size + 1 for size in shape])) % 50).astype(dtype)
+            base = base.reshape([3 * size + 1 for size in shape])
+            view = base[tuple(draw.choice((slice(0, size), slice(size, 0, -1), slice(0, 3 * size, 3), slice(2, 2 + size)))
+                              if size else slice(0, 0) for size in shape)]
+            match draw.randrange(4):
+                case 0: view = view.transpose(draw.sample(range(len(shape)), len(shape)))
+                case 1: view = numpy.broadcast_to(view[..., :1], [2, *view[..., :1].shape])
+                case 2: view = view[..., ::-1]
+            with self.subTest(seed=seed, turn=turn, dtype=dtype, shape=view.shape, strides=view.strides):
+                numpy.testing.assert_array_equal(numpy.asarray(self.engine.call("same", view)), view.copy())
 
     def test_broadcast_arrays_are_arguments_wrapped_and_returned(self):
         self.engine.define("returned()", lambda: source)
