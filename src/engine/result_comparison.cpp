@@ -17,8 +17,14 @@ double tolerance_of(DType dtype) {
     case DType::f32: return 1e-5;
     case DType::f16: return 4e-3;
     case DType::bf16: return 3e-2;
-    default: return 0;
+    case DType::boolean:
+    case DType::u8:
+    case DType::i8:
+    case DType::i16:
+    case DType::i32:
+    case DType::i64: return 0;
   }
+  return 0;
 }
 
 /// Returns the difference of two elements, relative to numbers above 1.

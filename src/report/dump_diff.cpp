@@ -102,24 +102,24 @@ std::string diff_specialisations(const fs::path& before, const fs::path& after) 
   return text;
 }
 
-/// A specialisation's folder, and its place in the program.
-struct Place {
+/// A specialisation's folder, and its position in the program.
+struct FolderPosition {
   std::string function, folder;
   uint64_t line = 0, number = 0;
   auto key() const { return std::tie(function, line, number, folder); }
 };
 
-/// Reads the place from the title of a stage: "# step:12#0: 02-graph".
-Place place_of(const fs::path& dump, const std::string& folder) {
-  Place place{folder.substr(0, folder.find('.')), folder};
+/// Reads the position from the title of a stage: "# step:12#0: 02-graph".
+FolderPosition position_in(const fs::path& dump, const std::string& folder) {
+  FolderPosition position{folder.substr(0, folder.find('.')), folder};
   std::ifstream file(dump / folder / (std::string(kGraphStage) + ".txt"));
   std::string title;
   std::getline(file, title);
   const size_t colon = title.find(':'), hash = title.find('#', 1);
-  if (colon == std::string::npos || hash == std::string::npos || hash < colon) return place;
-  place.line = std::strtoull(title.c_str() + colon + 1, nullptr, 10);
-  place.number = std::strtoull(title.c_str() + hash + 1, nullptr, 10);
-  return place;
+  if (colon == std::string::npos || hash == std::string::npos || hash < colon) return position;
+  position.line = std::strtoull(title.c_str() + colon + 1, nullptr, 10);
+  position.number = std::strtoull(title.c_str() + hash + 1, nullptr, 10);
+  return position;
 }
 
 using Pair = std::pair<std::string, std::string>;  // of folders; "": there is none
@@ -127,18 +127,21 @@ using Pair = std::pair<std::string, std::string>;  // of folders; "": there is n
 /// Finds the folders to compare: those of one name, then those of one function in the order of the program.
 std::vector<Pair> pairs_of(const fs::path& a, const fs::path& b) {
   std::vector<Pair> pairs;
-  std::map<std::string, std::array<std::vector<Place>, 2>> others;  // by function
+  std::map<std::string, std::array<std::vector<FolderPosition>, 2>> others;  // by function
   std::set<std::string> in_a = names_in(a, true), in_b = names_in(b, true);
   for (const std::string& name : in_a) {
     if (in_b.erase(name)) pairs.emplace_back(name, name);
-    else others[name.substr(0, name.find('.'))][0].push_back(place_of(a, name));
+    else others[name.substr(0, name.find('.'))][0].push_back(position_in(a, name));
   }
-  for (const std::string& name : in_b) others[name.substr(0, name.find('.'))][1].push_back(place_of(b, name));
+  for (const std::string& name : in_b) others[name.substr(0, name.find('.'))][1].push_back(position_in(b, name));
   for (auto& [function, sides] : others) {
-    for (std::vector<Place>& side : sides)
-      std::sort(side.begin(), side.end(), [](const Place& x, const Place& y) { return x.key() < y.key(); });
+    for (std::vector<FolderPosition>& side : sides)
+      std::sort(side.begin(), side.end(),
+                [](const FolderPosition& x, const FolderPosition& y) { return x.key() < y.key(); });
     for (size_t i = 0; i < std::max(sides[0].size(), sides[1].size()); ++i) {
-      const auto folder_in = [i](const std::vector<Place>& side) { return i < side.size() ? side[i].folder : ""; };
+      const auto folder_in = [i](const std::vector<FolderPosition>& side) {
+        return i < side.size() ? side[i].folder : "";
+      };
       pairs.emplace_back(folder_in(sides[0]), folder_in(sides[1]));
     }
   }
