@@ -107,8 +107,10 @@ CheckedType checked(DType dtype, std::span<const int64_t> shape, const int64_t* 
   // As of every tensor; strides of 0 would allow more.
   if (extents > kMaxTensorBytes / static_cast<int64_t>(size_of(dtype))) too_many_elements();
   out.layout.strides = contiguous_strides(out.layout.shape);
-  for (size_t i = 0; strides && i < shape.size(); ++i) out.layout.strides[i] = strides[i];
   if (out.elements == 0) return out;
+  for (size_t i = 0; strides && i < shape.size(); ++i) {
+    if (shape[i] > 1) out.layout.strides[i] = strides[i];  // others lead nowhere, and may be any number
+  }
   for (size_t i = 0; i < shape.size(); ++i)
     out.reach = reach_along(out.reach, shape[i], out.layout.strides[i].hint(), size_of(dtype));
   out.reach += 1;
