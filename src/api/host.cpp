@@ -35,14 +35,14 @@ uint64_t last_serial = 0;
 /// Sets the options that are given by name. None of them permits what the capabilities do not. Throws Misuse.
 void add_named_options(EngineOptions& options, const tsl_config& config) {
   require_array(config.options, config.option_count, "config.options");
-  const bool may_compile = options.compile_annotated;
   for (const tsl_option& option : std::span(config.options, config.option_count)) {
     const std::string problem = set_option(options, text_of(option.name, "config.options: a name"),
                                            std::string(text_of(option.value, "config.options: a value")));
     if (!problem.empty()) throw Misuse{fmt::format("'config.options': {}", problem)};
   }
-  if (options.compile_all && !may_compile) throw Misuse{"'config.options': 'compile' needs TSL_ALLOW_COMPILE"};
-  options.compile_annotated &= may_compile;
+  if (options.compile_all && !options.allows_compile)
+    throw Misuse{"'config.options': 'compile' needs TSL_ALLOW_COMPILE"};
+  options.compile_annotated &= options.allows_compile;
 }
 
 EngineOptions options_of(const tsl_config& config) {

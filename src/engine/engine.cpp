@@ -80,10 +80,6 @@ bool Engine::is_profiling() const { return runtime_->profiling() != nullptr; }
 
 bool Engine::is_running() const { return interpreter_->depth() > 0; }
 
-std::string Engine::profile_text(const std::string& title, bool color) {
-  return runtime_->profiling()->text(title, color);
-}
-
 std::string Engine::profile_text(const std::string& title, bool color, const report::TableOptions& table) {
   return runtime_->profiling()->text(title, color, table);
 }

@@ -120,8 +120,7 @@ class Engine final : public Context {
   bool is_profiling() const;
   bool is_running() const;
   /// Formats the profile so far as tables (EngineOptions::profile must be set).
-  std::string profile_text(const std::string& title, bool color);
-  std::string profile_text(const std::string& title, bool color, const report::TableOptions& table);
+  std::string profile_text(const std::string& title, bool color, const report::TableOptions& table = {});
   /// Formats the profile so far as JSON.
   std::string profile_json(const std::string& title);
   /// Formats where the time for compiling went so far.

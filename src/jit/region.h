@@ -162,6 +162,9 @@ class RegionCache {
   Difference compare(const Segment& candidate, const Entry& entry, const std::vector<Segment*>& path);
   TraceReason reason_for(const Region& region, const Entry& entry, const std::vector<Segment*>& path);
   void warn_of_sizes(const Region& region);
+  /// Tells observers, and the user as tell() does, that calls meet a limit. `prefix`: of the reason, for the user.
+  void tell_limit(const RegionNote& note, const Proto& proto, const std::string& reason, std::string hint,
+                  const char* prefix = "");
   void notify_trace(const Region& region, const Entry& entry, const std::vector<Segment*>& path);
   void notify_run(const Region& region, RunKind kind) const;
   void clear_run();

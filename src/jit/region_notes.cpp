@@ -60,23 +60,26 @@ void Region::fall_back(const Tracing& tracing, const std::string& reason, Span a
   if (is_asked_for()) tell(tracing, *proto, "this is interpreted: " + reason, at, {});
 }
 
+void RegionCache::tell_limit(const RegionNote& note, const Proto& proto, const std::string& reason, std::string hint,
+                             const char* prefix) {
+  const Span at = tracing_.interpreter.location();
+  if (tracing_.observed()) tracing_.observers->each([&](TraceObserver& o) { o.on_limit(note, reason, at); });
+  tell(tracing_, proto, prefix + reason, at, {std::move(hint)});
+}
+
 void RegionCache::tell_interpreted(const Function& function, const std::string& reason, std::string hint) {
   const Proto& proto = proto_of(function);
   RegionGroup& group = group_of(proto, nullptr);
   if (std::exchange(group.limits.is_interpreted, true)) return;
-  const Span at = tracing_.interpreter.location();
-  const RegionNote note = note_of(context_, proto, nullptr, group.names.region);
-  if (tracing_.observed()) tracing_.observers->each([&](TraceObserver& o) { o.on_limit(note, reason, at); });
-  tell(tracing_, proto, "this is interpreted: " + reason, at, {std::move(hint)});
+  tell_limit(note_of(context_, proto, nullptr, group.names.region), proto, reason, std::move(hint),
+             "this is interpreted: ");
 }
 
 void RegionCache::warn_of_sizes(const Region& region) {
   if (!region.is_asked_for() || std::exchange(region.limits->has_many_sizes, true)) return;
-  const std::string what = fmt::format("it is compiled again and again: its tensors had more than {} sizes", kMaxSizes);
-  const Span at = tracing_.interpreter.location();
-  const RegionNote note = region.note(context_);
-  if (tracing_.observed()) tracing_.observers->each([&](TraceObserver& o) { o.on_limit(note, what, at); });
-  tell(tracing_, *region.proto, what, at, {"tensors that are padded to a few sizes need a few compilations"});
+  tell_limit(region.note(context_), *region.proto,
+             fmt::format("it is compiled again and again: its tensors had more than {} sizes", kMaxSizes),
+             "tensors that are padded to a few sizes need a few compilations");
 }
 
 /// Describes how this run differs from a segment that it might have followed. Binds the run's inputs to it.
@@ -135,11 +138,9 @@ void RegionCache::notify_trace(const Region& region, const Entry& entry, const s
   const std::string what = fmt::format(
       "calls that fit none of its traces are interpreted for a while: it was traced {} times, the last time since {}",
       kMaxTracePaths, reason.condition.empty() ? reason.text : reason.condition);
-  const Span span = tracing_.interpreter.location();
-  if (tracing_.observed()) tracing_.observers->each([&](TraceObserver& o) { o.on_limit(note, what, span); });
-  tell(tracing_, *region.proto, what, span,
-       {"a number that decides a branch or a size is traced for each value: keep it in a tensor, or split the "
-        "function"});
+  tell_limit(note, *region.proto, what,
+             "a number that decides a branch or a size is traced for each value: keep it in a tensor, or split the "
+             "function");
 }
 
 void RegionCache::notify_run(const Region& region, RunKind kind) const {

@@ -22,18 +22,6 @@ uint32_t outer_range(const ProfileView& view, const ProfileRow& row) {
   return row.range != 0 ? row.range : view.timeline.origin(row.origin).range;
 }
 
-/// Adds the ranges around a range that compiled code names itself, from the inside.
-void add_static_paths(const ProfileView& view, const std::string& outer, uint32_t range, std::set<std::string>& to) {
-  for (; range != 0; range = view.sources.ranges().outer(range))
-    to.insert(join(outer, view.sources.ranges().path(range)));
-}
-
-/// Adds a path's prefixes, which are the ranges around the call of a region.
-void add_outer_paths(const ProfileView& view, const ProfileRow& row, std::set<std::string>& to) {
-  uint32_t range = outer_range(view, row);
-  for (; range != 0; range = view.sources.ranges().outer(range)) to.insert(view.sources.ranges().path(range));
-}
-
 }  // namespace
 
 std::vector<std::string> paths_around(const RangeTable& ranges, uint32_t outer, uint32_t inner) {
@@ -70,6 +58,7 @@ std::string named_ranges_text(const ProfileView& view, const ProfileRow& row) {
 }
 
 std::vector<RangeShare> range_shares(const ProfileView& view) {
+  const RangeTable& ranges = view.sources.ranges();
   std::map<std::string, RangeShare> all;
   std::map<std::pair<std::string, std::string>, uint64_t>
       runs;  // by path and specialisation: the most calls of a kernel
@@ -77,22 +66,23 @@ std::vector<RangeShare> range_shares(const ProfileView& view) {
     const Activity& activity = view.timeline[row.id];
     if (activity.kind != ActivityKind::kernel || row.calls == 0) continue;
     const auto& ops = activity.facts.ops;
-    const double part = row.share_ticks / static_cast<double>(std::max<size_t>(ops.size(), 1));
-    std::set<std::string> outer, inner;
-    add_outer_paths(view, row, outer);
-    for (const std::string& path : outer) all[path].ticks += row.share_ticks;
-    for (const graph::KernelFacts::SourceOp& op : ops) {
-      std::set<std::string> paths;
-      add_static_paths(view, view.sources.ranges().path(outer_range(view, row)), op.origin.range, paths);
-      for (const std::string& path : paths) all[path].ticks += part;
-      inner.merge(paths);
-    }
-    for (const std::string& path : inner) {
-      uint64_t& most = runs[{path, activity.plan}];
-      most = std::max(most, row.calls);
-    }
-    outer.merge(inner);
-    for (const std::string& path : outer) all[path].launches += row.calls;
+    const uint32_t around = outer_range(view, row);
+    const size_t outer_count = paths_around(ranges, around, 0).size();
+    std::set<std::string> seen;
+    const auto add = [&](uint32_t inner, double ticks) {
+      const std::vector<std::string> paths = paths_around(ranges, around, inner);
+      for (size_t i = 0; i < paths.size(); ++i) {
+        all[paths[i]].ticks += ticks;
+        seen.insert(paths[i]);
+        if (i < outer_count) continue;  // its scopes count the runs
+        uint64_t& most = runs[{paths[i], activity.plan}];
+        most = std::max(most, row.calls);
+      }
+    };
+    for (const graph::KernelFacts::SourceOp& op : ops)
+      add(op.origin.range, row.share_ticks / static_cast<double>(ops.size()));
+    if (ops.empty()) add(0, row.share_ticks);
+    for (const std::string& path : seen) all[path].launches += row.calls;
   }
   for (const auto& [at, count] : runs) all[at.first].runs += count;
   for (const ProfileScope& scope : view.profile.scopes()) {

@@ -25,16 +25,20 @@ constexpr const char* kNvccOptions = "-std=c++17 -fmad=false --expt-relaxed-cons
   fail(ErrorKind::io, "cannot {} {}: {}", what, path.string(), error.message());
 }
 
+/// Hashes a text: FNV-1a.
+uint64_t hash_of(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
 /// Hashes the recorded graph of a specialisation, without line numbers: 8 digits.
 std::string content_hash(const SpecialisationRecord& s) {
-  uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a
-  const auto add = [&hash](const std::string& text) {
-    for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3ull;
-  };
+  std::string content;
   for (const StageText& stage : s.stages) {
-    if (stage.name == kGraphStage) add(without_lines(stage.text));
+    if (stage.name == kGraphStage) content += without_lines(stage.text);
   }
-  add(s.sizes);
+  const uint64_t hash = hash_of(content + s.sizes);
   return fmt::format("{:08x}", (hash ^ hash >> 32) & 0xffffffff);
 }
 
@@ -127,13 +131,6 @@ std::string foreign_file(const fs::path& folder) {
       return name;
   }
   return "";
-}
-
-/// Hashes a text: FNV-1a.
-uint64_t hash_of(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
 }
 
 }  // namespace

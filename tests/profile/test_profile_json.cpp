@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/in_project.h"
 #include "support/session.h"
 
 using namespace tsl;
@@ -45,18 +46,6 @@ double part_with_lines(const json& profile) {
   }
   return all > 0 ? known / all : 1;
 }
-
-/// Makes the project's folder the current one, as the examples assume, and back.
-class InProject {
- public:
-  InProject() { std::filesystem::current_path(TSL_SOURCE_DIR); }
-  ~InProject() { std::filesystem::current_path(before_); }
-  InProject(const InProject&) = delete;
-  InProject& operator=(const InProject&) = delete;
-
- private:
-  const std::filesystem::path before_ = std::filesystem::current_path();
-};
 
 constexpr const char* kMatrices = "let n = 500\nlet a = rand([n, n])\nlet b = rand([n, n])\nlet c = rand([n, n])\n";
 

@@ -9,6 +9,7 @@
 
 #include "report/dump.h"
 #include "report/explain.h"
+#include "support/in_project.h"
 #include "support/session.h"
 
 using namespace tsl;
@@ -20,17 +21,6 @@ namespace {
 /// Specialisation and kernel: "step:12#0 k_add__3fa2".
 using Names = std::set<std::string>;
 using Counts = std::map<std::string, uint64_t>;
-
-class InProject {
- public:
-  InProject() { fs::current_path(TSL_SOURCE_DIR); }
-  ~InProject() { fs::current_path(before_); }
-  InProject(const InProject&) = delete;
-  InProject& operator=(const InProject&) = delete;
-
- private:
-  const fs::path before_ = fs::current_path();
-};
 
 Names logged_kernels(const std::string& log) {
   Names names;
