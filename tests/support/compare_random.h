@@ -3,6 +3,7 @@
 //   TSL_RANDOM_PROGRAMS  how many are run
 //   TSL_RANDOM_FIRST     the number of the first one (default: another one each time, which is printed)
 //   TSL_RANDOM_SEED      only this one, as a failure names it
+//   TSL_TEST_THREADS     how many threads each compiled run has (default 1)
 //   TSL_RANDOM_REPORTS   after how many failures to stop (default 5); 0: runs all, names failures and shrinks none
 #pragma once
 

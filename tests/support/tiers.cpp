@@ -1,6 +1,7 @@
 #include "support/tiers.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -78,14 +79,23 @@ std::string defect_of(const std::string& outcome) {
   return "";
 }
 
+int threads_of_tests() {
+  const char* threads = std::getenv("TSL_TEST_THREADS");
+  return threads ? std::atoi(threads) : 1;
+}
+
 std::string disagreement(const std::string& program, int threads) {
-  const std::string expected = outcome(program, Tier::eager, threads);
+  const std::string expected = outcome(program, Tier::eager);
   if (const std::string defect = defect_of(expected); !defect.empty()) return defect;
-  const std::string annotated = outcome(program, Tier::annotated, threads);
-  if (annotated != expected) return "@compile differs:\n" + first_difference(expected, annotated);
-  const std::string everything = outcome(program, Tier::everything, threads);
-  if (everything != expected) return "--compile differs:\n" + first_difference(expected, everything);
-  return "";
+  const auto difference = [&](Tier tier, const char* name) {
+    const std::string other = outcome(program, tier, threads);
+    return other == expected ? std::string() : fmt::format("{} differs:\n{}", name, first_difference(expected, other));
+  };
+  if (threads != 1) {
+    if (const std::string found = difference(Tier::eager, "on several threads"); !found.empty()) return found;
+  }
+  const std::string annotated = difference(Tier::annotated, "@compile");
+  return annotated.empty() ? difference(Tier::everything, "--compile") : annotated;
 }
 
 }  // namespace tsl

@@ -23,7 +23,10 @@ std::string defect_of(const std::string& outcome);
 /// Returns the first line in which two outcomes differ.
 std::string first_difference(const std::string& a, const std::string& b);
 
-/// Describes how the tiers differ; "" if they agree.
-std::string disagreement(const std::string& program, int threads = 1);
+/// $TSL_TEST_THREADS, or one.
+int threads_of_tests();
+
+/// Describes how tiers on so many threads differ from the interpreter on one; "" if they agree.
+std::string disagreement(const std::string& program, int threads = threads_of_tests());
 
 }  // namespace tsl
