@@ -13,8 +13,9 @@ namespace tsl {
 
 namespace {
 
-/// Replaces the symbols and stand-ins in the parts of a value, and appends the closures and cells in it to `closures`.
-void materialize_parts(Context& context, Value& value, std::vector<Value>& closures) {
+/// Replaces the symbols and stand-ins in the elements of a value, and appends the closures and cells in it to
+/// `closures`.
+void materialize_elements(Context& context, Value& value, std::vector<Value>& closures) {
   replace_leaves(value, [&](const Value& leaf, Value& now) {
     if (leaf.is(Tag::lazy_string)) {
       now = joined(context, leaf);
@@ -36,19 +37,19 @@ void materialize_parts(Context& context, Value& value, std::vector<Value>& closu
 void materialize(Context& context, Value& value) {
   std::vector<Value> closures;
   std::unordered_set<const Object*> seen;
-  materialize_parts(context, value, closures);
+  materialize_elements(context, value, closures);
   while (!closures.empty()) {
     // Captured variables outlive the trace, so they are materialized as well.
     const Value closure = std::move(closures.back());
     closures.pop_back();
     if (!closure.unique() && !seen.insert(&closure.as<Object>()).second) continue;
     if (closure.is(Tag::builtin)) {
-      for (Value& bound : closure.as<BuiltinFunction>().bound) materialize_parts(context, bound, closures);
+      for (Value& bound : closure.as<BuiltinFunction>().bound) materialize_elements(context, bound, closures);
       continue;
     }
     const auto materialize_cell = [&](Cell& cell) {
       TracedCell* traced = dynamic_cast<TracedCell*>(&cell);
-      if (traced && std::exchange(traced->trace, 0) != 0) materialize_parts(context, cell.value, closures);
+      if (traced && std::exchange(traced->trace, 0) != 0) materialize_elements(context, cell.value, closures);
     };
     if (closure.is(Tag::cell)) {
       materialize_cell(closure.as<Cell>());

@@ -87,7 +87,7 @@ class Destruction {
     const Tag tag = waiting_.tag();
     Object* object = waiting_.take_object();
     waiting_ = std::move(*first_part(tag, object));
-    if (std::vector<Value>* items = parts::values_in(tag, object)) {
+    if (std::vector<Value>* items = elements_of::values_in(tag, object)) {
       for (Value& item : *items) add_part(item);
     } else if (tag == Tag::lazy_string) {
       for (LazyString::Piece& piece : static_cast<LazyString*>(object)->pieces) add_part(piece.value);
@@ -106,7 +106,8 @@ class Destruction {
   }
 
   static Value* first_part(Tag tag, Object* object) {
-    if (std::vector<Value>* items = parts::values_in(tag, object)) return items->empty() ? nullptr : items->data();
+    if (std::vector<Value>* items = elements_of::values_in(tag, object))
+      return items->empty() ? nullptr : items->data();
     if (tag == Tag::cell) return &static_cast<Cell*>(object)->value;
     std::vector<LazyString::Piece>& pieces = static_cast<LazyString*>(object)->pieces;
     return pieces.empty() ? nullptr : &pieces[0].value;

@@ -4,15 +4,15 @@
 
 #include "base/error.h"
 
-namespace tsl::parts {
+namespace tsl::elements_of {
 
 namespace {
 
 template <class... Visits> struct Overloads : Visits... { using Visits::operator()...; };
 
-/// Calls the visit for the type of a value with parts.
-template <class... Visits> decltype(auto) visit_parts(const Value& v, Visits... visits) {
-  assert(has_parts(v));
+/// Calls the visit for the type of a value with elements.
+template <class... Visits> decltype(auto) visit_elements(const Value& v, Visits... visits) {
+  assert(has_elements(v));
   const Overloads<Visits...> visit{visits...};
   switch (v.tag()) {
     case Tag::list: return visit(v.as<List>());
@@ -41,14 +41,14 @@ template <class... Visits> decltype(auto) visit_parts(const Value& v, Visits... 
 }  // namespace
 
 size_t count(const Value& v) {
-  return visit_parts(
+  return visit_elements(
       v, [](const List& list) { return list.items.size(); }, [](const Tuple& tuple) { return tuple.items.size(); },
       [](const Record& record) { return record.values.size(); },
       [](const LazyString& text) { return text.pieces.size(); }, [](const Range&) { return size_t{2}; });
 }
 
 const Value& at(const Value& v, size_t index) {
-  return visit_parts(
+  return visit_elements(
       v, [=](const List& list) -> const Value& { return list.items[index]; },
       [=](const Tuple& tuple) -> const Value& { return tuple.items[index]; },
       [=](const Record& record) -> const Value& { return record.values[index]; },
@@ -57,7 +57,7 @@ const Value& at(const Value& v, size_t index) {
 }
 
 const Value* items(const Value& v) {
-  return visit_parts(
+  return visit_elements(
       v, [](const List& list) { return list.items.data(); }, [](const Tuple& tuple) { return tuple.items.data(); },
       [](const Record& record) { return record.values.data(); },
       [](const LazyString&) -> const Value* { return nullptr; }, [](const Range&) -> const Value* { return nullptr; });
@@ -72,7 +72,7 @@ std::vector<Value>* values_in(Tag tag, Object* object) {
 }
 
 Value replaced(const Value& v, std::vector<Value> with) {
-  return visit_parts(
+  return visit_elements(
       v, [&](const List&) { return make_list(std::move(with)); },
       [&](const Tuple&) { return make_tuple(std::move(with)); },
       [&](const Record& from) {
@@ -95,7 +95,7 @@ Value replaced(const Value& v, std::vector<Value> with) {
       });
 }
 
-}  // namespace tsl::parts
+}  // namespace tsl::elements_of
 
 namespace tsl {
 
@@ -109,7 +109,7 @@ constexpr int kMaxDepth = 1000;  // as deep as walks go that recurse
 }  // namespace
 
 void limit_occurrences(const Value& v, std::string_view action) {
-  if (!parts::has_parts(v)) return;
+  if (!has_elements(v)) return;
   const uint64_t count = OccurrenceCounter(kMaxDepth, [](const Value&) { return uint64_t{1}; }).count(v);
   if (count <= kMaxOccurrences) return;
   fail(ErrorKind::limit, "{}: it has more than {} parts, counting shared ones wherever they occur", action,

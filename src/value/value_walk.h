@@ -13,10 +13,8 @@
 
 namespace tsl {
 
-namespace parts {
-
 /// Whether the value contains others that a trace may replace. A closure's variables do not count.
-inline bool has_parts(const Value& v) {
+inline bool has_elements(const Value& v) {
   if (v.tag() < Tag::list) return false;  // most
   switch (v.tag()) {
     case Tag::list:
@@ -42,60 +40,62 @@ inline bool has_parts(const Value& v) {
   return false;
 }
 
+namespace elements_of {
+
 size_t count(const Value& v);
 const Value& at(const Value& v, size_t index);
-/// Returns the first part if the parts are stored contiguously, else null.
+/// Returns the first element if the elements are stored contiguously, else null.
 const Value* items(const Value& v);
 /// Returns the values in a list, tuple, record or builtin, which the object is; null for other tags.
 std::vector<Value>* values_in(Tag tag, Object* object);
-/// Returns the same kind of value as `v` with other parts.
+/// Returns the same kind of value as `v` with other elements.
 Value replaced(const Value& v, std::vector<Value> with);
 
-}  // namespace parts
+}  // namespace elements_of
 
-/// Replaces leaves. Calls `leaf(const Value& part, Value& with)` for every part without parts of its own, and for lazy
-/// strings after their pieces; `leaf` returns whether it has stored a replacement in `with`, which is nil before.
-/// Values without changes remain the same objects; shared objects are visited once and remain shared. Returns whether
-/// anything changed.
+/// Replaces leaves. Calls `leaf(const Value& element, Value& with)` for every element without elements of its own, and
+/// for lazy strings after their pieces; `leaf` returns whether it has stored a replacement in `with`, which is nil
+/// before. Values without changes remain the same objects; shared objects are visited once and remain shared. Returns
+/// whether anything changed.
 template <class Leaf> bool replace_leaves(Value& value, Leaf&& leaf) {
   struct Level {
-    explicit Level(const Value& from) : from(&from), count(parts::count(from)), items(parts::items(from)) {}
+    explicit Level(const Value& from) : from(&from), count(elements_of::count(from)), items(elements_of::items(from)) {}
     const Value* from;
     size_t count;
-    const Value* items;            // all parts, or null if they are not contiguous
-    std::vector<Value> changed{};  // the parts so far, nil from `next` on; empty until one changes
+    const Value* items;            // all elements, or null if they are not contiguous
+    std::vector<Value> changed{};  // the elements so far, nil from `next` on; empty until one changes
     size_t next = 0;
-    const Value& part() const { return items ? items[next] : parts::at(*from, next); }
+    const Value& element() const { return items ? items[next] : elements_of::at(*from, next); }
     void keep() {
-      if (!changed.empty()) changed[next] = part();
+      if (!changed.empty()) changed[next] = element();
       ++next;
     }
     void begin_change() {
       changed.resize(count);
-      for (size_t i = 0; i < next; ++i) changed[i] = parts::at(*from, i);
+      for (size_t i = 0; i < next; ++i) changed[i] = elements_of::at(*from, i);
     }
-    void put(Value part) {
+    void put(Value element) {
       if (changed.empty()) begin_change();
-      changed[next++] = std::move(part);
+      changed[next++] = std::move(element);
     }
-    /// Advances to the next part that has parts.
+    /// Advances to the next element that has elements.
     void pass_leaves(Leaf& leaf) {
       while (next < count && (changed.empty() || !items)) {
-        if (parts::has_parts(part())) return;
-        if (Value with; leaf(part(), with)) put(std::move(with));
+        if (has_elements(element())) return;
+        if (Value with; leaf(element(), with)) put(std::move(with));
         else keep();
       }
       if (!items || changed.empty()) return;
-      // Fast loop: a value with hundreds of parts is usually a list whose parts all change.
-      const Value* part = items + next;
+      // Fast loop: a value with hundreds of elements is usually a list whose elements all change.
+      const Value* element = items + next;
       const Value* const end = items + count;
-      for (Value* to = changed.data() + next; part != end && !parts::has_parts(*part); ++part, ++to) {
-        if (!leaf(*part, *to)) *to = *part;
+      for (Value* to = changed.data() + next; element != end && !has_elements(*element); ++element, ++to) {
+        if (!leaf(*element, *to)) *to = *element;
       }
-      next = static_cast<size_t>(part - items);
+      next = static_cast<size_t>(element - items);
     }
   };
-  if (!parts::has_parts(value)) {
+  if (!has_elements(value)) {
     Value now;
     if (!leaf(std::as_const(value), now)) return false;
     value = std::move(now);
@@ -110,17 +110,17 @@ template <class Leaf> bool replace_leaves(Value& value, Leaf&& leaf) {
     Level& level = levels.back();
     level.pass_leaves(leaf);
     if (level.next < level.count) {
-      const Value& part = level.part();
-      if (const auto known = part.unique() ? done.end() : done.find(&part.as<Object>()); known != done.end()) {
-        if (identical(known->second, part)) level.keep();
+      const Value& element = level.element();
+      if (const auto known = element.unique() ? done.end() : done.find(&element.as<Object>()); known != done.end()) {
+        if (identical(known->second, element)) level.keep();
         else level.put(known->second);
       } else {
-        levels.emplace_back(part);
+        levels.emplace_back(element);
       }
       continue;
     }
     const Value& from = *level.from;
-    Value now = level.changed.empty() ? from : parts::replaced(from, std::move(level.changed));
+    Value now = level.changed.empty() ? from : elements_of::replaced(from, std::move(level.changed));
     if (Value joined; now.is(Tag::lazy_string) && leaf(std::as_const(now), joined)) now = std::move(joined);
     levels.pop_back();
     if (levels.empty()) {
@@ -141,31 +141,32 @@ template <class Test> bool any_leaf(const Value& value, Test&& test) {
   while (!work.empty()) {
     const Value& v = *work.back();
     work.pop_back();
-    if (!parts::has_parts(v)) {
+    if (!has_elements(v)) {
       if (test(v)) return true;
     } else if (v.unique() || seen.insert(&v.as<Object>()).second) {
-      for (size_t i = 0; i < parts::count(v); ++i) work.push_back(&parts::at(v, i));
+      for (size_t i = 0; i < elements_of::count(v); ++i) work.push_back(&elements_of::at(v, i));
     }
   }
   return false;
 }
 
-/// Returns how many values a walk would visit that visits shared parts wherever they occur: each leaf counts as
-/// weigh(leaf), a container as one more than its parts. Visits shared parts once. Counts no further than 2^50, and
-/// what is nested more than `max_depth` deep as one.
+/// Returns how many values a walk would visit that visits shared elements wherever they occur: each leaf counts as
+/// weigh(leaf), a container as one more than its elements. Visits shared elements once. Counts no further than 2^50,
+/// and what is nested more than `max_depth` deep as one.
 template <class Weigh> class OccurrenceCounter {
  public:
   OccurrenceCounter(int max_depth, Weigh weigh) : max_depth_(max_depth), weigh_(std::move(weigh)) {}
 
   uint64_t count(const Value& v, int depth = 0) {
-    if (!parts::has_parts(v)) return weigh_(v);
+    if (!has_elements(v)) return weigh_(v);
     if (depth > max_depth_) return 1;
     if (!v.unique()) {
       const auto known = counts_.find(&v.as<Object>());
       if (known != counts_.end()) return known->second;
     }
     uint64_t total = 1;
-    for (size_t i = 0; i < parts::count(v); ++i) total = std::min(total + count(parts::at(v, i), depth + 1), kTooMany);
+    for (size_t i = 0; i < elements_of::count(v); ++i)
+      total = std::min(total + count(elements_of::at(v, i), depth + 1), kTooMany);
     if (!v.unique()) counts_.emplace(&v.as<Object>(), total);
     return total;
   }
@@ -178,7 +179,8 @@ template <class Weigh> class OccurrenceCounter {
   std::unordered_map<const Object*, uint64_t> counts_;  // of shared values
 };
 
-/// Fails if a value is too large to be walked with its shared parts wherever they occur. `action`: "cannot print it".
+/// Fails if a value is too large to be walked with its shared elements wherever they occur. `action`: "cannot print
+/// it".
 void limit_occurrences(const Value& v, std::string_view action);
 
 }  // namespace tsl

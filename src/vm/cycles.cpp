@@ -67,7 +67,7 @@ class ReachableFromClosures {
     } else if (node.tag == Tag::cell) {
       each_value(static_cast<Cell*>(node.object)->value, visit);
     } else {
-      for (const Value& item : *parts::values_in(node.tag, node.object)) each_value(item, visit);
+      for (const Value& item : *elements_of::values_in(node.tag, node.object)) each_value(item, visit);
     }
   }
 
