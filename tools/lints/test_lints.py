@@ -20,13 +20,16 @@ import recipes
 import switches
 import words
 
-GLOSSARY = """# Glossary
+RETIRED = """# Retired words
 | retired | now | kind | meaning |
 |---|---|---|---|
 | `OldName` | NewName | identifier | a thing |
+| `notes_of` | interface_of | exact | a function |
+| `tsl::old` | tsl::now | identifier | a namespace |
 | `home` | alias_of | identifier | a field |
 | way around | path | phrase | a route |
 """
+RETIRED_FILE = "tools/lints/retired_words.md"
 
 
 class Case(unittest.TestCase):
@@ -57,7 +60,7 @@ class Case(unittest.TestCase):
 class Words(Case):
     def setUp(self):
         super().setUp()
-        self.write("docs/glossary.md", GLOSSARY)
+        self.write(RETIRED_FILE, RETIRED)
 
     def test_finds_identifiers_phrases_and_files(self):
         self.write("src/a.cpp", 'int home;  // go home, the WAY\n// around OldName_s, OldName\n"a way "\n"around"')
@@ -68,7 +71,20 @@ class Words(Case):
         self.assertEqual([line.split(": retired: ") for line in out.splitlines()[:-1]], [
             ["README.md:1", "home"], ["README.md:2", "way around"], ["src/a.cpp:1", "WAY // around"],
             ["src/a.cpp:1", "home"], ["src/a.cpp:2", "OldName"], ["src/a.cpp:3", 'way " "around'],
-            ["src/old_name.h:1", "OldName (the file's name)"]])
+            ["src/old_name.h:1", "old_name (the file's name)"]])
+
+    def test_finds_identifiers_by_their_stem(self):
+        self.write("src/a.cpp", "old_names = oldName(kOldName);\n// OldNames: old_name_, a cold_name, old_namer, tsl::old\n")
+        self.write("src/test_old_names.cpp", "int x;\n")
+        out, _ = self.run_lint(words)
+        self.assertEqual([line.split(": retired: ") for line in out.splitlines()[:-1]], [
+            ["src/a.cpp:1", "kOldName"], ["src/a.cpp:1", "oldName"], ["src/a.cpp:1", "old_names"],
+            ["src/a.cpp:2", "OldNames"], ["src/a.cpp:2", "old_name_"], ["src/a.cpp:2", "tsl::old"],
+            ["src/test_old_names.cpp:1", "old_names (the file's name)"]])
+
+    def test_finds_exact_ones_as_written(self):
+        self.write("src/a.cpp", "notesOf(note_of(x));\nnotes_of(x);\n")
+        self.assertEqual(self.run_lint(words)[0].splitlines()[:-1], ["src/a.cpp:2: retired: notes_of"])
 
     def test_lets_quotations_pass(self):
         self.write("README.md", "<!-- words: quoted -->\nOldName\n<!-- words: end -->\n")
@@ -76,14 +92,14 @@ class Words(Case):
 
     def test_fails_without_words(self):
         self.write("README.md", "text\n")
-        self.write("docs/glossary.md", "# Glossary\n")
+        self.write(RETIRED_FILE, "# Retired words\n")
         self.assertIn("nothing to check", self.run_lint(words)[0])
-        (self.root / "docs/glossary.md").unlink()
+        (self.root / RETIRED_FILE).unlink()
         self.assertTrue(self.run_lint(words)[1])
 
     def test_refuses_other_rows(self):
-        self.write("docs/glossary.md", GLOSSARY + "| `x` | y | noun | z |\n")
-        self.assertIn("glossary.md:7", self.run_lint(words)[0])
+        self.write(RETIRED_FILE, RETIRED + "| `x` | y | noun | z |\n")
+        self.assertIn("retired_words.md:9", self.run_lint(words)[0])
 
 
 class Links(Case):

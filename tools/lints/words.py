@@ -1,23 +1,26 @@
-"""Checks that no retired word of docs/glossary.md is used any more.
+"""Checks that no word of tools/lints/retired_words.md is used any more.
 
-The glossary is a table "retired | now | kind | meaning". An identifier is found as a whole word, case as written; one
-of lower-case letters alone, which may be a word of English, too, only in code: outside of the comments and texts of
-C++, and in the code spans of documents. A file is not named for it, either. A phrase is found in any case, also across
-line breaks. Between the lines "<!-- words: quoted -->" and "<!-- words: end -->" documents quote what is retired.
+The file is a table "retired | now | kind | meaning". An identifier of several words is found by its stem, in snake or
+camel case and in the plural. Any other is found as a whole word, case as written, and so is an exact one; one of
+lower-case letters alone, which may be a word of English, too, only in code: outside of the comments and texts of C++,
+and in the code spans of documents. A file is not named for either. A phrase is found in any case, also across line
+breaks. Between the lines "<!-- words: quoted -->" and "<!-- words: end -->" documents quote what is retired.
 """
 import re
 import subprocess
 import sys
 from bisect import bisect_right
+from functools import lru_cache
 from pathlib import Path
 
 from layers import NOT_CODE
 
-GLOSSARY = "docs/glossary.md"
+RETIRED = "tools/lints/retired_words.md"
 SEARCHED = ["src", "tests", "tools", "cmake", "docs", "*.md"]
-NOT_SEARCHED = {GLOSSARY, "tools/lints/test_lints.py"}
+NOT_SEARCHED = {RETIRED, "tools/lints/test_lints.py"}
 CXX = {".cpp", ".h", ".cuh", ".def", ".g4"}
-KINDS = {"identifier", "phrase"}
+KINDS = ("identifier", "exact", "phrase")
+NAME = re.compile(r"[A-Za-z_]\w*")
 QUOTED = re.compile(r"<!-- words: quoted -->.*?<!-- words: end -->", re.S)
 CODE_SPAN = re.compile(r"```.*?```|`[^`\n]*`", re.S)
 # Between two words of a phrase: blanks, or the end of a line with what begins the next one, also inside of a text.
@@ -32,8 +35,8 @@ def cells_of(line):
     return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
 
 
-def read_glossary(path):
-    """Gives the identifiers and the phrases that are retired."""
+def read_retired(path):
+    """Gives the retired words of each kind."""
     words = {kind: [] for kind in KINDS}
     is_table = False
     for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -46,15 +49,23 @@ def read_glossary(path):
         elif is_table and not re.fullmatch(r":?-+:?", cells[0]):
             word = cells[0].strip("`").removesuffix("()")
             if len(cells) != 4 or cells[2] not in KINDS or not word:
-                sys.exit(f"{path}:{number}: not 'retired | now | identifier or phrase | meaning'")
-            if cells[2] == "identifier" and not re.fullmatch(r"[\w.:<>]+( [\w.:<>]+)?", word):
+                sys.exit(f"{path}:{number}: not 'retired | now | identifier, exact or phrase | meaning'")
+            if cells[2] != "phrase" and not re.fullmatch(r"[\w.:<>]+( [\w.:<>]+)?", word):
                 sys.exit(f"{path}:{number}: not an identifier: {word}")
             words[cells[2]].append(word)
-    return words["identifier"], words["phrase"]
+    return words
 
 
 def snake(name):
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+@lru_cache(maxsize=None)
+def stem_of(name):
+    """Gives what spellings of a name of several words share, "old_name" for kOldNames; "" for one word."""
+    words = re.sub(r"^k(?=[A-Z])", "", name).strip("_")
+    words = re.sub(r"(?<=[a-rt-z])s$", "", snake(words))
+    return words if "_" in words else ""
 
 
 def any_of(patterns, flags=0):
@@ -67,12 +78,15 @@ def any_of(patterns, flags=0):
 
 
 class Checker:
-    def __init__(self, identifiers, phrases):
-        plain = [name for name in identifiers if re.fullmatch(r"[a-z]+", name)]
-        self.everywhere = any_of(re.escape(name) for name in identifiers if name not in plain)
+    def __init__(self, words):
+        self.stems = {stem_of(name) for name in words["identifier"] if NAME.fullmatch(name)} - {""}
+        as_written = [name for kind in ("identifier", "exact") for name in words[kind] if stem_of(name) not in self.stems]
+        as_written += [name for name in words["identifier"] if not NAME.fullmatch(name)]
+        plain = [name for name in as_written if re.fullmatch(r"[a-z]+", name)]
+        self.everywhere = any_of(re.escape(name) for name in as_written if name not in plain)
         self.in_code = any_of(plain)
-        self.phrases = any_of((GAP.join(map(re.escape, phrase.split())) for phrase in phrases), re.I)
-        self.stems = {snake(name): name for name in identifiers if name not in plain and re.fullmatch(r"\w+", name)}
+        self.phrases = any_of((GAP.join(map(re.escape, phrase.split())) for phrase in words["phrase"]), re.I)
+        self.file_names = {snake(name) for name in as_written if name not in plain}
 
     def code_of(self, name, text):
         suffix = Path(name).suffix
@@ -85,23 +99,26 @@ class Checker:
 
     def check(self, name, text):
         """Gives (line, word) for every use of a retired word."""
-        stem = Path(name).stem.removeprefix("test_")
-        found = [(1, f"{self.stems[stem]} (the file's name)")] if stem in self.stems else []
+        file_name = Path(name).stem.removeprefix("test_")
+        is_retired = file_name in self.file_names or stem_of(file_name) in self.stems
+        found = [(1, f"{file_name} (the file's name)")] if is_retired else []
         text = QUOTED.sub(blank, text) if name.endswith(".md") else text
         starts = [match.end() for match in re.finditer("\n", text)]
         for pattern, where in ((self.everywhere, text), (self.in_code, self.code_of(name, text)), (self.phrases, text)):
             found += [(bisect_right(starts, use.start()) + 1, " ".join(use[0].split())) for use in pattern.finditer(where)]
+        found += [(bisect_right(starts, use.start()) + 1, use[0]) for use in NAME.finditer(text)
+                  if stem_of(use[0]) in self.stems]
         return sorted(found)
 
 
 def main():
     root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    if not (root / GLOSSARY).exists():
-        sys.exit(f"words: there is no {GLOSSARY}")
-    identifiers, phrases = read_glossary(root / GLOSSARY)
+    if not (root / RETIRED).exists():
+        sys.exit(f"words: there is no {RETIRED}")
+    words = read_retired(root / RETIRED)
     listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "--", *SEARCHED],
                             capture_output=True, text=True, check=True).stdout.splitlines()
-    checker = Checker(identifiers, phrases)
+    checker = Checker(words)
     count = problems = 0
     for name in sorted(set(listed) - NOT_SEARCHED):
         try:
@@ -112,9 +129,10 @@ def main():
         for line, word in checker.check(name, text):
             print(f"{name}:{line}: retired: {word}")
             problems += 1
+    identifiers, phrases = len(words["identifier"]) + len(words["exact"]), len(words["phrase"])
     if not identifiers or not phrases or not count:
-        sys.exit(f"words: {len(identifiers)} identifiers, {len(phrases)} phrases, {count} files: nothing to check")
-    print(f"words: {problems} uses of {len(identifiers)} identifiers and {len(phrases)} phrases in {count} files")
+        sys.exit(f"words: {identifiers} identifiers, {phrases} phrases, {count} files: nothing to check")
+    print(f"words: {problems} uses of {identifiers} identifiers and {phrases} phrases in {count} files")
     sys.exit(bool(problems))
 
 
