@@ -10,8 +10,7 @@
 
 namespace tsl::exec {
 
-/// Makes a graph node for an op call. Tensor operands read nodes `inputs`, in order. Numbers become symbols of `table`,
-/// so that one plan serves all values, or constants if `table` is null.
+/// Runs single op calls. Each signature is compiled once: numbers are symbols, so that one plan serves all values.
 class EagerExecutor {
  public:
   explicit EagerExecutor(Devices& devices) : devices_(devices) {}

@@ -1,9 +1,15 @@
-"""Checks that every relative link of the Markdown files leads to a file, and its anchor to a heading."""
+"""Checks that every relative link of the Markdown files leads to a file, and its anchor to a heading.
+
+The files that comments of sources and code spans of documents name must exist, too. A name may leave out the folders in
+front of it, and have wildcards.
+"""
 import re
 import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import unquote
+
+from named_files import NamedFiles
 
 LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 DEFINITION = re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?(?:\s|$)", re.M)
@@ -56,17 +62,30 @@ def problems_of(page, root):
     return count, problems
 
 
+def text_of(path):
+    try:
+        return path.read_text()
+    except UnicodeDecodeError:
+        return None
+
+
 def main():
     root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "--", "*.md"],
+    listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"],
                             capture_output=True, text=True, check=True).stdout.splitlines()
-    pages = [root / name for name in listed if (root / name).exists()]
+    listed = [name for name in listed if (root / name).is_file()]
+    pages = [root / name for name in listed if name.endswith(".md")]
     results = [problems_of(page, root) for page in pages]
     links = sum(count for count, _ in results)
+    texts = {name: text for name in listed if (text := text_of(root / name)) is not None}
+    files = NamedFiles(listed, texts)
+    results += [files.problems_of(name, text) for name, text in texts.items()]
+    named = sum(count for count, _ in results) - links
     problems = [problem for _, found in results for problem in found]
     if not links:
         sys.exit("links: there are no links to check")
-    print("\n".join(problems) or f"links: {links} relative links of {len(pages)} pages lead somewhere")
+    print("\n".join(problems) or f"links: {links} relative links of {len(pages)} pages lead somewhere, and {named} files that "
+                                  "comments and documents name exist")
     sys.exit(bool(problems))
 
 

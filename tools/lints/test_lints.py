@@ -111,6 +111,20 @@ class Links(Case):
         self.assertEqual(out.splitlines(), ["a.md:2: no such file: none.md", "a.md:2: no such heading: b.md#no",
                                             "b.md:6: no such file: ../elsewhere.md"])
 
+    def test_finds_files_that_are_named_and_gone(self):
+        self.write("page.md", "[a](page.md) `old/gone.cpp` `src/vm/a.h` `mine.tsl` `src/vm/ops_….cpp`\n")
+        self.write("src/vm/a.h", """// As vm/a.h, a.h and vm/*.h, not b.h or vm/b*.h; "train.tsl:8", train.tsl.
+            #include <cuda.h>
+            const char* text = "// none.h made.h";  // cuda.h, made.h, 1'000 NAME.cpp, call.c(), src/vm, src/io
+            """)
+        self.write("tools/a.py", '"""Reads none.py.\n\nAnd a.py."""\ntext = """none.cpp"""\nx = 1  # none.md\n')
+        self.write("tools/run.sh", "# a.py, gone.py\necho '# none.sh' ${x#none.sh}\n")
+        out, failed = self.run_lint(links)
+        self.assertTrue(failed)
+        self.assertEqual([line.replace(": no such file", "") for line in out.splitlines()], [
+            "page.md:1: old/gone.cpp", "src/vm/a.h:1: b.h", "src/vm/a.h:1: vm/b*.h", "src/vm/a.h:1: train.tsl",
+            "src/vm/a.h:3: src/io", "tools/a.py:1: none.py", "tools/a.py:5: none.md", "tools/run.sh:1: gone.py"])
+
     def test_fails_without_links(self):
         self.write("a.md", "# A\n")
         self.assertIn("no links", self.run_lint(links)[0])

@@ -1,6 +1,6 @@
 // Replaces the runtime's umbrella header, which generated files include, by the parts that generated parsers and this
 // room need. It compiles much faster, and omits a header of the runtime 4.9 that Clang rejects as C++20
-// (misc/InterpreterDataReader.h).
+// (InterpreterDataReader).
 #pragma once
 
 #include <ANTLRErrorStrategy.h>
