@@ -24,7 +24,6 @@ enum class Opcode : uint8_t {
 #undef TSL_OPCODE
   count_,
 };
-inline constexpr int kOpcodeCount = static_cast<int>(Opcode::count_);
 
 struct OpcodeInfo {
   const char* name;

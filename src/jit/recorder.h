@@ -55,7 +55,6 @@ class Recorder : public Recording {
   ~Recorder() override;
 
   SymbolTable& symbols() { return *symbols_; }
-  const std::shared_ptr<SymbolTable>& shared_symbols() const { return symbols_; }
 
   /// Makes a deferred tensor for the tensor in `slot` of the run, with this layout (its sizes may be symbols).
   Tensor input(DType dtype, const Layout& layout, uint32_t slot, Device device = {});

@@ -67,7 +67,6 @@ class TokenSource final : public antlr4::TokenSource {
 
   void open(const antlr4::Token& token);
   TokenPtr close(TokenPtr token);
-  void classify_name(antlr4::CommonToken& token) const;
   bool ends_statement(const antlr4::Token& next) const;
   bool in_statements() const;
   bool top_is(size_t type) const { return !open_.empty() && open_.back().type == type; }

@@ -64,7 +64,6 @@ class SymbolTable {
   Scalar pin(const Symbol* symbol, const char* reason);
 
   size_t size() const { return symbols_.size(); }
-  uint32_t input_count() const { return input_count_; }
   const Symbol& at(uint32_t id) const { return symbols_[id]; }
   const std::vector<SymbolGuard>& guards() const { return guards_; }
 

@@ -165,13 +165,6 @@ Value convert(Context& context, DType dtype, const Value& v) {
   return to_tensor_of(context, dtype, v, "a conversion");
 }
 
-DType expect_dtype(Context&, const Value& v, const char* what) {
-  if (v.is(Tag::dtype)) return v.dtype();
-  std::string hint = is_host_int(v) ? "a shape is one argument, such as [2, 3]" : hint_to_make(Wanted::dtype, v);
-  fail_with(ErrorKind::type, fmt::format("{} must be f32, i64 or the like, not {}", what, type_name(v)),
-            hints_of(std::move(hint)));
-}
-
 Device expect_device(Context& context, const Value& v, const char* what) {
   if (!v.is(Tag::string) && !v.is(Tag::lazy_string)) {
     std::string hint = is_host_int(v) ? "the first GPU is \"cuda:0\"" : "";

@@ -28,7 +28,6 @@ Tensor to_tensor(Context&, const Value&, const char* what);
 Tensor to_tensor_of(Context&, DType dtype, const Value&, const char* what);
 /// Converts to a dtype: casts a tensor, or makes one of a number or lists. bool(v) of a host number is a host bool.
 Value convert(Context&, DType dtype, const Value& v);
-DType expect_dtype(Context&, const Value&, const char* what);
 /// Reads a device: "cpu", "cuda" (of several GPUs, the one on which tensors are made by default) or "cuda:N".
 Device expect_device(Context&, const Value&, const char* what);
 /// Reads an int, a list or a tuple of ints, or an integer tensor of at most one dimension. Symbols stay.

@@ -18,6 +18,7 @@ import mutants
 import lists  # tests/mutants, whose folder mutants.py has added
 import recipes
 import switches
+import unused
 import words
 
 RETIRED = """# Retired words
@@ -197,6 +198,37 @@ class Switches(Case):
     def test_fails_without_switches(self):
         self.write("src/a.cpp", "int x;\n")
         self.assertIn("no switches", self.run_lint(switches)[0])
+
+
+class Unused(Case):
+    def test_finds_functions_that_nothing_uses(self):
+        self.write("src/a.h", """
+            int inline_one() { return 1; }
+            const std::vector<int>& returned() const;
+            void overloaded(int);
+            void overloaded(char);
+            void close() override;
+            inline int used_by_a_test(int x) { return other::call(x); }
+            TSL_FN float magnitude(float x) { return ::fabsf(x); }
+            int declared(int);
+            """.replace("\n            ", "\n"))
+        self.write("src/a.cpp", "// inline_one();\nconst std::vector<int>& A::returned() const { return x; }\n"
+                                "int declared(int) {\n  return magnitude(1);\n}\n")
+        self.write("tests/a.cpp", 'const char* text = "declared(1)";\nint x = used_by_a_test(1);\n')
+        out, failed = self.run_lint(unused)
+        self.assertTrue(failed)
+        self.assertEqual(out.splitlines(), [f"src/a.h:{line}: nothing uses {name}" for line, name in (
+            (2, "inline_one"), (3, "returned"), (9, "declared"))])
+
+    def test_leaves_out_scalar_bodies(self):
+        self.write("src/tensor/bodies/a.h", "int s_add(int a, int b);\n")
+        self.write("src/b.h", "int b();\n")
+        self.write("src/b.cpp", "int b() { return b(); }\n")
+        self.assertEqual(self.run_lint(unused), ("unused: every function of 1 headers is used\n", False))
+
+    def test_fails_without_headers(self):
+        self.write("src/a.cpp", "int x;\n")
+        self.assertIn("no headers", self.run_lint(unused)[0])
 
 
 class Recipes(Case):
