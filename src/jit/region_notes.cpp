@@ -97,7 +97,7 @@ Difference RegionCache::compare(const Segment& candidate, const Entry& entry, co
   try {
     candidate.symbols->evaluate(run_.symbols, candidate.first_symbol);
   } catch (const Failure&) {
-    return {{}, held};  // an expression has no value now
+    return {{}, held};  // an operand has another type now
   }
   SymbolNames names(context_.sources());
   for (const Segment* segment : path) names.add(*segment);

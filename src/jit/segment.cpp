@@ -13,8 +13,7 @@ bool guards_hold(const Segment& segment, Run& run) {
   try {
     segment.symbols->evaluate(run.symbols, segment.first_symbol);
   } catch (const Failure&) {
-    return false;  // an expression that has no value now, such as x // 0: the run is on another path than the traced
-                   // one
+    return false;  // the guard on the exponent of a power would fail, too
   }
   for (const SymbolGuard& guard : segment.guards) {
     if (!(run.symbols[guard.condition->id] == guard.condition->hint)) return false;

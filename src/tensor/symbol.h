@@ -67,8 +67,9 @@ class SymbolTable {
   const Symbol& at(uint32_t id) const { return symbols_[id]; }
   const std::vector<SymbolGuard>& guards() const { return guards_; }
 
-  /// Computes symbols [first, values.size()) in order. `values` is indexed by id, and the inputs are set. Never throws:
-  /// an integer divided by zero gives 0, and a guard on the divisor fails anyway.
+  /// Computes symbols [first, values.size()) in order. `values` is indexed by id, and the inputs are set. An integer
+  /// divided by zero gives 0: a guard on the divisor fails anyway. Throws Failure for a bitwise op of `2 ** -1`, a
+  /// float.
   void evaluate(std::span<Scalar> values, uint32_t first = 0) const;
 
  private:

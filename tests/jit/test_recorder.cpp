@@ -77,6 +77,23 @@ TEST_CASE("a tensor that an error leaves behind refers to no recorder that has e
   CHECK_FALSE(left.deferred());
 }
 
+TEST_CASE("guards fail where a bitwise op has become one of a float") {
+  Segment segment;
+  segment.symbols = std::make_shared<SymbolTable>();
+  const Symbol* n = segment.symbols->input(Scalar::of(int64_t{3}));
+  const Symbol* two = segment.symbols->constant(Scalar::of(int64_t{2}));
+  segment.symbols->apply(ScalarOp::bit_not, segment.symbols->apply(ScalarOp::pow, two, n), nullptr);
+  segment.guards = segment.symbols->guards();
+  segment.end_symbol = static_cast<uint32_t>(segment.symbols->size());
+  Run run;
+  run.symbols.resize(segment.end_symbol);
+  run.symbols[n->id] = Scalar::of(int64_t{5});
+  CHECK(guards_hold(segment, run));
+  run.symbols[n->id] = Scalar::of(int64_t{-1});
+  CHECK_THROWS_AS(segment.symbols->evaluate(run.symbols), Failure);
+  CHECK_FALSE(guards_hold(segment, run));
+}
+
 TEST_CASE("guards compare the bits of what symbols are now") {
   Segment segment;
   segment.symbols = std::make_shared<SymbolTable>();
