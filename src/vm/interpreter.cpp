@@ -5,6 +5,7 @@
 #include <iterator>
 #include <new>
 
+#include "tensor/scalar.h"
 #include "value/builtin.h"
 #include "value/context.h"
 #include "value/materialize.h"
@@ -28,18 +29,9 @@ namespace {
 
 bool both(Tag tag, const Value& a, const Value& b) { return a.is(tag) && b.is(tag); }
 
-// Arithmetic on host ints, which wrap around.
-int64_t wrap_add(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-int64_t wrap_sub(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
-int64_t wrap_mul(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }          // b > 0
-int64_t floor_mod(int64_t a, int64_t b) { return a % b + (a % b < 0 ? b : 0); }  // b > 0
+// Division of host ints; b > 0.
+int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+int64_t floor_mod(int64_t a, int64_t b) { return a % b + (a % b < 0 ? b : 0); }
 
 void fill(Runtime& runtime, Cell& cell, Value& from, bool moves) {
   if (runtime.is_tracing()) runtime.enter(cell);
@@ -235,16 +227,16 @@ again:
     NEXT(pc + 1);                                                       \
   }
 #define TSL_OP add
-  ARITHMETIC(add, base, wrap_add(b.integer(), c.integer()), b.real() + c.real())
-  ARITHMETIC(add_k, constants, wrap_add(b.integer(), c.integer()), b.real() + c.real())
+  ARITHMETIC(add, base, wrapping_add(b.integer(), c.integer()), b.real() + c.real())
+  ARITHMETIC(add_k, constants, wrapping_add(b.integer(), c.integer()), b.real() + c.real())
 #undef TSL_OP
 #define TSL_OP sub
-  ARITHMETIC(sub, base, wrap_sub(b.integer(), c.integer()), b.real() - c.real())
-  ARITHMETIC(sub_k, constants, wrap_sub(b.integer(), c.integer()), b.real() - c.real())
+  ARITHMETIC(sub, base, wrapping_sub(b.integer(), c.integer()), b.real() - c.real())
+  ARITHMETIC(sub_k, constants, wrapping_sub(b.integer(), c.integer()), b.real() - c.real())
 #undef TSL_OP
 #define TSL_OP mul
-  ARITHMETIC(mul, base, wrap_mul(b.integer(), c.integer()), b.real() * c.real())
-  ARITHMETIC(mul_k, constants, wrap_mul(b.integer(), c.integer()), b.real() * c.real())
+  ARITHMETIC(mul, base, wrapping_mul(b.integer(), c.integer()), b.real() * c.real())
+  ARITHMETIC(mul_k, constants, wrapping_mul(b.integer(), c.integer()), b.real() * c.real())
 #undef TSL_OP
 #define TSL_OP div
   ARITHMETIC(div, base, static_cast<double>(b.integer()) / static_cast<double>(c.integer()), b.real() / c.real())
@@ -274,7 +266,7 @@ again:
   NEXT(pc + 1);
   CASE(negate) : {
     const Value& b = base[pc->b];
-    if (b.is(Tag::integer)) base[pc->a].become(wrap_sub(0, b.integer()));
+    if (b.is(Tag::integer)) base[pc->a].become(wrapping_sub(0, b.integer()));
     else if (b.is(Tag::real)) base[pc->a].become(-b.real());
     else {
       SAVE();
@@ -425,8 +417,8 @@ again:
     const int64_t left = state[1].integer();
     if (left == 0) NEXT(pc + 2);
     const int64_t number = state[0].integer();
-    state[0].become(wrap_add(number, 1));
-    state[1].become(wrap_sub(left, 1));
+    state[0].become(wrapping_add(number, 1));
+    state[1].become(wrapping_sub(left, 1));
     base[pc->b].become(number);
     NEXT(code + pc[1].wide());
   }
