@@ -189,7 +189,7 @@ RowForm sweeping_form(const RowDemand& demand) {
 }  // namespace
 
 RowForm row_form(const ReduceShape& shape, const RowDemand& demand, int row_threads) {
-  if (shape.blocks() > 1) return demand.finds_places ? sweeping_form(demand) : long_row_form(shape, demand);
+  if (shape.blocks() > 1) return demand.are_arg_reductions ? sweeping_form(demand) : long_row_form(shape, demand);
   if (row_threads == 0 && share_warps(shape, demand.kept_words)) return short_row_form(shape, demand);
   if (row_threads == 0 && shape.across && shape.length > 0) return resident_column_form(shape, demand);
   const int width = demand.width, most = static_cast<int>(kReduceLanes) / width;

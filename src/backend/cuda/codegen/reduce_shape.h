@@ -38,9 +38,9 @@ struct RowDemand {
   int64_t kept_halves = 0;  // how many of these two neighbours share
   int64_t held_words = 0;   // the same for two-pass reductions, until they are folded
   bool reads_once = false;
-  bool finds_places = false;  // arg reductions alone, which are free of the reduction order
-  bool stores = false;        // whether elements are stored
-  bool clusters = false;      // whether blocks of threads may share a row
+  bool are_arg_reductions = false;  // arg reductions alone, which are free of the reduction order
+  bool stores = false;              // whether elements are stored
+  bool clusters = false;            // whether blocks of threads may share a row
   /// Returns the registers for what is kept of so many elements of a thread.
   int64_t kept(int64_t elements) const { return kept_words * elements - kept_halves * elements / 2; }
 };

@@ -169,7 +169,7 @@ class PassPlanner {
 
 RowPasses plan_passes(const Kernel& kernel) { return PassPlanner(kernel).plan(); }
 
-bool finds_places(const Kernel& kernel, const RowPasses& passes) {
+bool are_arg_reductions(const Kernel& kernel, const RowPasses& passes) {
   const std::vector<Reg> all = reduces(kernel, Level::row);
   return !all.empty() && passes.again.size() == 1 &&
          std::all_of(all.begin(), all.end(), [&](Reg r) { return Reduction(kernel.program[r]).is_arg_reduction(); });
@@ -213,7 +213,7 @@ RowDemand demand_of(const Kernel& kernel, const graph::Plan& plan, const RowPass
     if (reduction.is_two_pass()) demand.held_words += static_cast<int64_t>(size_of(reduction.partial_dtype()) / 4);
   }
   demand.reads_once = passes.again.size() == 1;
-  demand.finds_places = finds_places(kernel, passes);
+  demand.are_arg_reductions = are_arg_reductions(kernel, passes);
   const int64_t resident = plan.options.resident.neighbours;  // of a device with clusters: more than usual
   const bool has_clusters = resident > graph::kMaxResidentRow && resident <= kMaxClusterRow;
   demand.clusters = has_clusters && count_of(kernel.reduced) <= resident && !demand.reads_once && !has_place;

@@ -31,7 +31,7 @@ RowPasses plan_passes(const graph::Kernel& kernel);
 std::vector<bool> known_rows(const graph::Kernel& kernel, const std::vector<bool>& done);
 
 /// Whether rows are read once, for arg reductions alone.
-bool finds_places(const graph::Kernel& kernel, const RowPasses& passes);
+bool are_arg_reductions(const graph::Kernel& kernel, const RowPasses& passes);
 /// Returns how many neighbours a thread accesses at a time. Of short rows: 16 bytes, so that few threads compute a row.
 /// Of others: two, if elements are short, or registers are left besides kept values.
 int access_width(const graph::Kernel& kernel, const graph::Plan& plan, const RowPasses& passes, int row_threads);

@@ -35,7 +35,7 @@ class RowsWriter {
         rows_(shape_.rows),
         length_(shape_.length),
         passes_(plan_passes(kernel)),
-        blocks_(finds_places(kernel, passes_) ? 1 : shape_.blocks()),
+        blocks_(are_arg_reductions(kernel, passes_) ? 1 : shape_.blocks()),
         form_(row_form(shape_, demand(vectorized ? access_width(kernel, plan, passes_, parameters.row_threads) : 1),
                        parameters.row_threads)) {}
 
@@ -180,7 +180,7 @@ class RowsWriter {
       const bool is_unpacked = is_packed(r) && !pass.computes[r] && reads(pass, r);
       if (!is_unpacked && (!pass.computes[r] || instr.kind == Instr::Kind::scalar)) continue;
       if (!keeps(r) || is_packed(r)) writer_.line("{} r{}[{}];", type_of(instr.dtype), r, form_.lanes.width);
-      if (is_unpacked) writer_.line("unpack(r{0}, kept{0} + {1});", r, packed_place());
+      if (is_unpacked) writer_.line("unpack(r{0}, kept{0} + {1});", r, packed_index());
     }
     const Position first = position("e");
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
@@ -195,12 +195,12 @@ class RowsWriter {
     emit_element(pass, "(e + v)", "v");
     writer_.close();
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
-      if (pass.computes[r] && is_packed(r)) writer_.line("pack(kept{0} + {1}, r{0});", r, packed_place());
+      if (pass.computes[r] && is_packed(r)) writer_.line("pack(kept{0} + {1}, r{0});", r, packed_index());
     }
   }
 
   /// Returns where a turn's elements begin in an array of packed values.
-  std::string packed_place() const {
+  std::string packed_index() const {
     const std::string turn = form_.rounds > 1 ? fmt::format("(round * {} + turn)", form_.turns) : "turn";
     return fmt::format("{} * {}", turn, form_.lanes.width / 2);
   }
