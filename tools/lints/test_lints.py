@@ -212,19 +212,20 @@ class Unused(Case):
             TSL_FN float magnitude(float x) { return ::fabsf(x); }
             int declared(int);
             """.replace("\n            ", "\n"))
+        self.write("src/b.h", "inline constexpr int kUsed = 1, kUnused = kUsed + 1;\n")
         self.write("src/a.cpp", "// inline_one();\nconst std::vector<int>& A::returned() const { return x; }\n"
                                 "int declared(int) {\n  return magnitude(1);\n}\n")
         self.write("tests/a.cpp", 'const char* text = "declared(1)";\nint x = used_by_a_test(1);\n')
         out, failed = self.run_lint(unused)
         self.assertTrue(failed)
         self.assertEqual(out.splitlines(), [f"src/a.h:{line}: nothing uses {name}" for line, name in (
-            (2, "inline_one"), (3, "returned"), (9, "declared"))])
+            (2, "inline_one"), (3, "returned"), (9, "declared"))] + ["src/b.h:1: nothing uses kUnused"])
 
     def test_leaves_out_scalar_bodies(self):
         self.write("src/tensor/bodies/a.h", "int s_add(int a, int b);\n")
         self.write("src/b.h", "int b();\n")
         self.write("src/b.cpp", "int b() { return b(); }\n")
-        self.assertEqual(self.run_lint(unused), ("unused: every function of 1 headers is used\n", False))
+        self.assertEqual(self.run_lint(unused), ("unused: everything that 1 headers declare is used\n", False))
 
     def test_fails_without_headers(self):
         self.write("src/a.cpp", "int x;\n")

@@ -1,4 +1,4 @@
-"""Checks that every function that a header of src/ declares is named somewhere else than where it is defined.
+"""Checks that every function and constant that a header of src/ declares is named somewhere else than where it is defined.
 
 Overrides, and the scalar bodies of tensor/bodies, which macros name, are left out; so are overloads, whose names occur
 several times.
@@ -24,8 +24,12 @@ def blank(match):
 
 
 def is_declaration(line, name):
-    """Whether the line declares a function of that name, and no override."""
-    return bool(re.match(TYPE + rf"{name}\(", line)) and not re.search(r"\boverride\b", line)
+    """Whether the line declares a function or a constant of that name."""
+    if re.search(r"\boverride\b", line):
+        return False
+    is_function = re.match(TYPE + rf"{name}\(", line)
+    is_constant = re.match(r"^[ \t]*(?:inline|static) constexpr ", line) and re.search(rf"\b{name} = ", line)
+    return bool(is_function or is_constant)
 
 
 def is_definition(line, name):
@@ -56,7 +60,7 @@ def main():
             problems.append(f"{declared[0][0]}:{declared[0][1]}: nothing uses {name}")
     if not headers:
         sys.exit("unused: there are no headers to check")
-    print("\n".join(sorted(problems)) or f"unused: every function of {len(headers)} headers is used")
+    print("\n".join(sorted(problems)) or f"unused: everything that {len(headers)} headers declare is used")
     sys.exit(bool(problems))
 
 

@@ -13,7 +13,7 @@ inline constexpr int64_t kReduceLanes = 128, kReduceBlock = 4096;
 inline constexpr int kWarp = 32;
 inline constexpr int64_t kMaxPartialBytes = 8;  // upper bound of size_of(Reduction::partial_dtype())
 static_assert(kReduceBlock == graph::kReduceBlock);
-inline constexpr int kRowThreads = 128, kRowsPerBlock = kRowThreads / kWarp;
+inline constexpr int kRowThreads = 128;
 
 /// How threads share the lanes of the reduction order: the number of threads, and the neighbouring lanes of each.
 /// `lanes`: how many take elements, a power of two; others change nothing. `across`: rows side by side, of which the
