@@ -85,6 +85,21 @@ TEST_CASE("modules and what they export are completed") {
   CHECK(has(arguments, "bool"));
 }
 
+TEST_CASE("what an entry itself declares and imports is known, files included, and runs nothing") {
+  Session s;
+  const fs::path file = fs::temp_directory_path() / ("tsl_module_" + std::to_string(getpid()) + ".tsl");
+  std::ofstream(file) << "print(\"it ran\")\nfn halved(x, by = 2) = x / by\n";
+  const std::string import = "import \"" + file.string() + "\" as own\n";
+  CHECK(completed(s, "import nn\nnn.lin") == Candidates{"linear"});
+  CHECK(completed(s, import + "own.ha") == Candidates{"halved"});
+  CHECK(completed(s, import + "own.halved(1, b").at(0) == "by: ");
+  CHECK(completed(s, "from \"" + file.string() + "\" import ") == Candidates{"halved"});
+  CHECK(completed(s, "fn scaled(x, factor) = x * factor\nscaled(1, fac").at(0) == "factor: ");
+  CHECK(completed(s, "ones([2]).sum(ax").at(0) == "axis: ");
+  CHECK(s.printed.empty());
+  fs::remove(file);
+}
+
 TEST_CASE("files are completed in texts") {
   Session s;
   const fs::path folder = fs::temp_directory_path() / ("tsl_complete_" + std::to_string(getpid()));

@@ -1,0 +1,42 @@
+// What is known of the values that a source declares, before it runs: functions with their signatures, and modules.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "analysis/names.h"
+#include "syntax/ast.h"
+#include "value/signature.h"
+
+namespace tsl::analysis {
+
+/// Returns what is known of a function from its declaration: its types, if `builtins` has them.
+FunctionInfo declared_info(const ast::Function& function, const Builtins& builtins);
+
+/// Makes a function of a declaration, which has a signature, but no code to call.
+Value declared_function(const ast::Function& function, const Builtins& builtins);
+
+/// Makes a module of a source that was read: its functions are set, and its other members are not known.
+Ref<Module> declared_module(const ast::Module& module, const std::string& name, const Builtins& builtins);
+
+/// The functions and modules that a source declares, wherever that is, by name.
+class DeclaredValues {
+ public:
+  /// Reads what can be read of the text: it may be at fault, or unfinished. Leaves out modules that cannot be read.
+  DeclaredValues(Names& names, const std::string& text, const std::string& path);
+
+  const Value* find(Name name) const;
+  const std::unordered_map<Name, Value>& all() const { return values_; }
+  /// Returns the module that `import path` means in the text; null if it cannot be read.
+  Ref<Module> import(const std::string& path, bool is_file) const;
+
+ private:
+  std::unique_ptr<ast::Module> read(const std::string& text, const std::string& path);
+  void add_import(const ast::ImportStmt& import);
+
+  Names& names_;
+  uint32_t source_ = 0;
+  std::unordered_map<Name, Value> values_;
+};
+
+}  // namespace tsl::analysis

@@ -1,0 +1,119 @@
+// Tests what is completed without an engine, and the help for calls and names.
+#include "analysis/completion.h"
+
+#include <algorithm>
+
+#include "analysis/call_help.h"
+#include "analysis/hover.h"
+#include "analysis/json.h"
+#include "analysis_library.h"
+#include "catch.h"
+
+using namespace tsl;
+using namespace tsl::analysis;
+
+namespace {
+
+ModuleSource find_helper(const std::string& path, bool, const std::string&) {
+  return {path, path, "## half of x\nfn half(x) = x / 2\n"};
+}
+
+using Texts = std::vector<std::string>;
+
+/// Returns what could stand at the `|` of a text, each as "text (kind) doc".
+Texts completed(Workspace& workspace, std::string text) {
+  const size_t cursor = text.find('|');
+  text.erase(cursor, 1);
+  Texts texts;
+  for (const Candidate& each : complete(workspace, text, cursor).candidates)
+    texts.push_back(fmt::format("{} ({}) {}", each.text, name_of(each.kind), each.doc));
+  return texts;
+}
+
+bool has(const Texts& texts, const std::string& text) {
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
+}  // namespace
+
+TEST_CASE("candidates have a kind and a line about them") {
+  Workspace workspace(small_library());
+  CHECK(completed(workspace, "pri|") == Texts{"print (function) writes values to the output"});
+  CHECK(completed(workspace, "mea|") == Texts{"mean (function) the mean of the elements"});
+  CHECK(completed(workspace, "f3|") == Texts{"f32 (type) "});
+  CHECK(completed(workspace, "whi|") == Texts{"while (keyword) "});
+  CHECK(completed(workspace, "import |") == Texts{"shapes (module) "});
+}
+
+TEST_CASE("what a source declares is completed, also below the cursor and in a source that is unfinished") {
+  Workspace workspace(small_library());
+  CHECK(completed(workspace, "let weight = 1\nwei|") == Texts{"weight (variable) "});
+  CHECK(completed(workspace, "sca|\n## x times by\nfn scaled(x, by) = x * by\n") ==
+        Texts{"scaled (function) x times by"});
+  CHECK(completed(workspace, "fn scaled(x, by: float) = x\nif true {\n  scaled(1, b|") ==
+        Texts{"by:  (argument) float", "bf16 (type) ", "bool (type) ", "break (keyword) ", "by (variable) "});
+}
+
+TEST_CASE("members of modules are completed from their sources") {
+  Workspace workspace(small_library(), find_helper);
+  CHECK(completed(workspace, "import shapes\nshapes.|") ==
+        Texts{"area (function) width times height", "unit (variable) "});
+  CHECK(completed(workspace, "import \"./helper.tsl\" as h\nlet y = h.ha|") == Texts{"half (function) half of x"});
+  CHECK(completed(workspace, "from \"./helper.tsl\" import |") == Texts{"half (function) half of x"});
+  CHECK(completed(workspace, "from shapes import area, u|") == Texts{"unit (variable) "});
+}
+
+TEST_CASE("nothing is completed in comments, and files in strings") {
+  Workspace workspace(small_library());
+  CHECK(completed(workspace, "# pri|").empty());
+  CHECK(has(completed(workspace, "read(\"" TSL_SOURCE_DIR "/CMakeL|"), "CMakeLists.txt (file) "));
+}
+
+TEST_CASE("the call whose arguments are being written is shown, with the parameter") {
+  Workspace workspace(small_library());
+  const auto help = [&](const std::string& text) {
+    const auto found = call_help(workspace, text, text.size());
+    if (!found) return std::string("none");
+    if (found->active < 0) return found->declaration;
+    const CallHelp::Range range = found->parameters.at(static_cast<size_t>(found->active));
+    return found->declaration + " <" + found->declaration.substr(range.begin, range.end - range.begin) + ">";
+  };
+  CHECK(help("sum(") == "sum(x: array, axis: integers | nil = nil) <x: array>");
+  CHECK(help("sum([1, 2], ") == "sum(x: array, axis: integers | nil = nil) <axis: integers | nil = nil>");
+  CHECK(help("sum(axis: 1") == "sum(x: array, axis: integers | nil = nil) <axis: integers | nil = nil>");
+  CHECK(help("sum(1, 2, 3") == "sum(x: array, axis: integers | nil = nil)");
+  CHECK(help("print(1, 2, ") == "print(...values: any) <...values: any>");
+  CHECK(help("mean(f([1, 2]), ") == "mean(x, axis: int | nil = nil) <axis: int | nil = nil>");
+  CHECK(help("x.mean(") == "mean(x, axis: int | nil = nil) <axis: int | nil = nil>");
+  CHECK(help("x |> mean(") == "mean(x, axis: int | nil = nil) <axis: int | nil = nil>");
+  CHECK(help("fn scaled(x: f32[n, 2], by = (1, 2)) -> f32[n] = x\nscaled(a, ") ==
+        "scaled(x: f32[n, 2], by = (1, 2)) -> f32[n] <by = (1, 2)>");
+  CHECK(help("sum([1, ") == "none");
+  CHECK(help("unknown(") == "none");
+  CHECK(help("sum(1)") == "none");
+}
+
+TEST_CASE("the name under the cursor is told about") {
+  Workspace workspace(small_library(), find_helper);
+  const std::string text = "import \"./helper.tsl\" as h\nlet y = h.half(1).sum() + mean(y)";
+  const auto about = [&](const std::string& name) {
+    const auto found = hover(workspace, text, text.find(name));
+    return found ? text.substr(found->begin, found->end - found->begin) + ": " + found->text : "nothing";
+  };
+  CHECK(about("half(") == "half: half(x)\nhalf of x");
+  CHECK(about("sum") == "sum: sum(x: array, axis: integers | nil = nil)\nadds the elements");
+  CHECK(about("mean") == "mean: mean(x, axis: int | nil = nil)\nthe mean of the elements");
+  CHECK(about("h.") == "h: module helper");
+  CHECK(about("y =") == "nothing");
+  CHECK(about("+") == "nothing");
+}
+
+TEST_CASE("completions are formatted as JSON") {
+  Workspace workspace(small_library());
+  const std::string text = "mean(1, a";
+  const std::string json = completion_json(complete(workspace, text, 9), call_help(workspace, text, 9));
+  CHECK(json.find(R"({"begin":8,"candidates":[{"text":"axis: ","kind":"argument","doc":"int | nil"},)") == 0);
+  const std::string call = R"json({"declaration":"mean(x, axis: int | nil = nil)","parameters":[[5,6],[8,29]],)json";
+  CHECK_THAT(json, Catch::Contains("\"call\":" + call + R"("active":1,"doc":"the mean of the elements"}})"));
+  CHECK(completion_json({}, {}) == R"({"begin":0,"candidates":[],"call":null})");
+}
