@@ -1,7 +1,7 @@
 #include "analysis/declared_values.h"
 
+#include "analysis/unfinished_source.h"
 #include "bytecode/declaration.h"
-#include "syntax/tokens.h"
 #include "syntax/tree_walk.h"
 
 namespace tsl::analysis {
@@ -24,18 +24,6 @@ template <class Body> void for_each_function(const ast::Function& tree, const Bu
     body(*declared.variable, declared_function(*declared.function, builtins));
   };
   walk_tree(tree, {at_statement, [](const ast::Expr&, bool) {}});
-}
-
-/// Returns what closes the brackets that are open at the end of a text.
-std::string closing_brackets(std::string_view text) {
-  std::string open;
-  for (const TextToken& token : tokens_of(text)) {
-    if (token.kind == TokenClass::opening) open += text[token.begin];
-    else if (token.kind == TokenClass::closing && !open.empty()) open.pop_back();
-  }
-  std::string closing;
-  for (; !open.empty(); open.pop_back()) closing += open.back() == '(' ? ")" : open.back() == '[' ? "]" : "\n}";
-  return closing;
 }
 
 std::string name_in_path(const std::string& path) {
@@ -88,9 +76,9 @@ Ref<Module> declared_module(const ast::Module& module, const std::string& name, 
 }
 
 DeclaredValues::DeclaredValues(Names& names, const std::string& text, const std::string& path) : names_(names) {
-  std::unique_ptr<ast::Module> module = read(text, path);
-  if (!module) module = read(text + closing_brackets(text), path);
+  const std::unique_ptr<ast::Module> module = read_unfinished(names, text, path);
   if (!module) return;
+  source_ = module->source;
   for_each_function(*module->main, names.builtins(), [&](const ast::Variable& variable, Value function) {
     values_[variable.name] = std::move(function);
   });
@@ -98,19 +86,6 @@ DeclaredValues::DeclaredValues(Names& names, const std::string& text, const std:
     if (statement.kind == ast::StmtKind::import) add_import(as<ast::ImportStmt>(statement));
   };
   walk_tree(*module->main, {at_statement, [](const ast::Expr&, bool) {}});
-}
-
-/// Reads what can be read; null for nothing.
-std::unique_ptr<ast::Module> DeclaredValues::read(const std::string& text, const std::string& path) {
-  source_ = names_.add_source("<text>", text, path);
-  try {
-    return parse_readable(names_.sources(), source_, names_.interner(),
-                          resolve_options(names_.builtins(), names_.library(), names_.variables()))
-        .module;
-  } catch (const Failure& failure) {
-    if (failure.error().is_final) throw;
-    return nullptr;  // no UTF-8, or nested too deeply
-  }
 }
 
 void DeclaredValues::add_import(const ast::ImportStmt& import) {

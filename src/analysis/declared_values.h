@@ -22,7 +22,7 @@ Ref<Module> declared_module(const ast::Module& module, const std::string& name, 
 /// The functions and modules that a source declares, wherever that is, by name.
 class DeclaredValues {
  public:
-  /// Reads what can be read of the text: it may be at fault, or unfinished. Leaves out modules that cannot be read.
+  /// Leaves out what cannot be read of the text or of the modules that it imports.
   DeclaredValues(Names& names, const std::string& text, const std::string& path);
 
   const Value* find(Name name) const;
@@ -31,7 +31,6 @@ class DeclaredValues {
   Ref<Module> import(const std::string& path, bool is_file) const;
 
  private:
-  std::unique_ptr<ast::Module> read(const std::string& text, const std::string& path);
   void add_import(const ast::ImportStmt& import);
 
   Names& names_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/meaning.h"
+#include "analysis/occurrences.h"
 #include "value/result_display.h"
 
 namespace tsl::analysis {
@@ -20,6 +21,12 @@ const Value* value_at(Names& names, Meanings& meanings, const Cursor& cursor) {
   return names.builtins().find(names.interner().intern(cursor.word()));
 }
 
+/// Returns the line of a text around an offset, without blanks before it.
+std::string line_at(std::string_view text, size_t offset) {
+  const size_t begin = text.find_first_not_of(' ', text.rfind('\n', offset) + 1);  // 0 if there is none
+  return std::string(text.substr(begin, text.find('\n', offset) - begin));
+}
+
 }  // namespace
 
 std::optional<Hover> hover(Names& names, std::string_view text, size_t offset, const std::string& path) {
@@ -29,8 +36,11 @@ std::optional<Hover> hover(Names& names, std::string_view text, size_t offset, c
   });
   if (token == tokens.end()) return {};
   const Cursor cursor(text, token->end);
+  const auto occurrences = cursor.ends_with(".") ? std::nullopt : find_occurrences(names, text, offset, path);
   Meanings meanings(names, text, path);
   const Value* value = value_at(names, meanings, cursor);
+  const bool is_ours = value && (value->is(Tag::function) || value->is(Tag::module));
+  if (occurrences && !is_ours) return Hover{token->begin, token->end, line_at(text, occurrences->declaration.begin)};
   if (!value) return {};
   std::string about = declaration_of(names, *value);
   if (about.empty()) {

@@ -11,7 +11,7 @@ namespace tsl::analysis {
 
 struct Hover {
   size_t begin = 0, end = 0;  // of the name in the text
-  std::string text;           // how it is declared, or its type; then a line of documentation, or more
+  std::string text;           // how it is declared, or its type; then its documentation
 };
 
 /// Returns what is known of the name that the byte at `offset` belongs to; nothing if there is no such name. `path` is

@@ -6,6 +6,7 @@
 #include "analysis/call_help.h"
 #include "analysis/hover.h"
 #include "analysis/json.h"
+#include "analysis/occurrences.h"
 #include "analysis_library.h"
 #include "catch.h"
 
@@ -104,8 +105,29 @@ TEST_CASE("the name under the cursor is told about") {
   CHECK(about("sum") == "sum: sum(x: array, axis: integers | nil = nil)\nadds the elements");
   CHECK(about("mean") == "mean: mean(x, axis: int | nil = nil)\nthe mean of the elements");
   CHECK(about("h.") == "h: module helper");
-  CHECK(about("y =") == "nothing");
+  CHECK(about("y =") == "y: let y = h.half(1).sum() + mean(y)");
   CHECK(about("+") == "nothing");
+}
+
+TEST_CASE("a variable is found where it is declared and used, and others of its name are not") {
+  Workspace workspace(small_library());
+  const std::string text =
+      "fn scaled(x: f32[n], by) -> f32[n] {\n  let x2 = x * by\n  (fn(x) = x + n)(x2)\n}\nlet x = scaled([1.0], by: "
+      "2)\n"
+      "print(x, scaled(x, ";
+  const auto found = [&](size_t offset) {
+    const auto occurrences = find_occurrences(workspace, text, offset);
+    if (!occurrences) return Texts{"none"};
+    Texts places{fmt::format("{}", occurrences->declaration.begin)};
+    for (const Span span : occurrences->spans)
+      places.push_back(fmt::format("{}@{}", text.substr(span.begin, span.end - span.begin), span.begin));
+    return places;
+  };
+  CHECK(found(text.find("scaled(x, ", 50)) == Texts{"3", "scaled@3", "scaled@87", "scaled@117"});
+  CHECK(found(text.find("x * by")) == Texts{"10", "x@10", "x@48"});
+  CHECK(found(text.find("n]")) == Texts{"17", "n@17", "n@32", "n@70"});
+  CHECK(found(text.find("by")) == Texts{"21", "by@21", "by@52"});
+  CHECK(found(text.find("print")) == Texts{"none"});
 }
 
 TEST_CASE("completions are formatted as JSON") {

@@ -38,9 +38,9 @@ if [[ -n $(find "$folder/prefix/" -name libtsl.a) ]]; then
   if ldd "$folder/build/minimal_static" | grep libtsl; then exit 1; fi
 fi
 "$folder/build/editor" | tee "$folder/editor.log"
-for line in '"hints": \["did you mean .factor.?"\]' '"severity": "warning"' '{"text":"factor: ","kind":"argument"' 'more lines follow: yes' \
-            'format: let y = scaled(ones(\[3\]), factor: 3.0)' 'display: f32\[3\] on cpu'; do
-  tr -d '\n' <"$folder/editor.log" | tr -s ' ' | grep -q "$line" || { echo "editor does not print $line"; exit 1; }
+for part in "\"did you mean 'factor'?\"" '"severity": "warning"' '{"text":"factor: ","kind":"argument"' 'more lines follow: yes' \
+            'format: let y = scaled(ones([3]), factor: 3.0)' 'display: f32[3] on cpu'; do
+  grep -qF "$part" "$folder/editor.log" || { echo "editor does not print $part"; exit 1; }
 done
 "$folder/build/particles" "$examples/particles.tsl" "$folder/particles.pgm" 50 | tee "$folder/particles.log"
 grep -q '^50 steps' "$folder/particles.log"
