@@ -1,30 +1,11 @@
 #include "analysis/call_help.h"
 
 #include "analysis/cursor.h"
-#include "analysis/meaning.h"
 #include "value/signature.h"
 
 namespace tsl::analysis {
 
 namespace {
-
-/// Finds the parameters in "f(x: f32[n, 2], y = 1) -> int".
-std::vector<CallHelp::Range> parameters_in(const std::string& declaration) {
-  std::vector<CallHelp::Range> ranges;
-  int depth = 0;
-  bool begins = false;  // a parameter begins at the next token
-  for (const TextToken& token : tokens_of(declaration)) {
-    if (token.kind == TokenClass::closing && --depth == 0) break;
-    if (depth == 1 && declaration[token.begin] == ',') {
-      begins = true;
-      continue;
-    }
-    if (begins) ranges.push_back({token.begin, token.end});
-    else if (depth > 0) ranges.back().end = token.end;
-    begins = token.kind == TokenClass::opening && depth++ == 0;
-  }
-  return ranges;
-}
 
 /// Returns the parameter for the argument at the cursor; -1 if there is none.
 int active_parameter(const Signature& signature, const OpenCall& call, bool has_receiver) {
@@ -53,7 +34,7 @@ std::optional<CallHelp> call_help(Names& names, std::string_view text, size_t cu
   if (!signature) return {};
   CallHelp help;
   help.declaration = declaration_of(names, *callee.function);
-  help.parameters = parameters_in(help.declaration);
+  help.parameters = parameter_ranges(help.declaration);
   help.active = active_parameter(*signature, *call, callee.has_receiver);
   help.doc = documentation_of(*callee.function);
   return help;

@@ -6,17 +6,14 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/names.h"
+#include "analysis/meaning.h"
 
 namespace tsl::analysis {
 
 struct CallHelp {
-  struct Range {
-    size_t begin, end;  // bytes of `declaration`
-  };
-  std::string declaration;        // "sum(x: array, axis: integers | nil = nil)"
-  std::vector<Range> parameters;  // where each is in it
-  int active = -1;                // the parameter that is being typed; -1: there is none for it
+  std::string declaration;            // "sum(x: array, axis: integers | nil = nil)"
+  std::vector<ByteRange> parameters;  // where each is in it
+  int active = -1;                    // the parameter that is being typed; -1: there is none for it
   std::string doc;
 };
 

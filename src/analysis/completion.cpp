@@ -17,8 +17,16 @@ CandidateKind kind_of(const Value& value) {
   return value.is(Tag::module) ? CandidateKind::module : CandidateKind::variable;
 }
 
+/// Whether a value is no literal with parts that are only known when it runs.
+bool is_known(const Value& value) {
+  if (!value.is(Tag::record)) return !value.is(Tag::absent);
+  const std::vector<Value>& fields = value.as<Record>().values;
+  return std::all_of(fields.begin(), fields.end(), is_known);
+}
+
 /// Returns the first line of a documentation, or the type of another value.
 std::string line_about(const Value& value) {
+  if (!is_known(value)) return "";
   const bool has_documentation = kind_of(value) != CandidateKind::variable;
   const std::string text = has_documentation ? std::string(documentation_of(value)) : type_text(value);
   return text.substr(0, text.find('\n'));
@@ -144,10 +152,13 @@ class Completer {
     const Value* function = call ? meanings_.callee(cursor_, call->bracket).function : nullptr;
     const Signature* signature = function ? signature_of(names_, *function) : nullptr;
     if (!signature || call->name) return;
-    for (const ParameterInfo& parameter : signature->parameters) {
-      if (!parameter.name || !parameter.name->starts_with(cursor_.word())) continue;
-      arguments_.push_back(
-          {*parameter.name + ": ", CandidateKind::argument, parameter.type ? annotation_text(*parameter.type) : ""});
+    const std::string declaration = declaration_of(names_, *function);
+    const std::vector<ByteRange> ranges = parameter_ranges(declaration);
+    for (size_t i = 0; i < signature->parameters.size() && i < ranges.size(); ++i) {
+      const Name name = signature->parameters[i].name;
+      if (!name || !name->starts_with(cursor_.word())) continue;
+      const std::string declared = declaration.substr(ranges[i].begin, ranges[i].end - ranges[i].begin);
+      arguments_.push_back({*name + ": ", CandidateKind::argument, declared});
     }
   }
 

@@ -16,7 +16,7 @@ std::string_view name_of(CandidateKind kind);
 struct Candidate {
   std::string text;
   CandidateKind kind;
-  std::string doc;  // one line: what it does, or which type it has; "" if that is not known
+  std::string doc;  // one line: what it does, how it is declared, or its type; "" if that is not known
 };
 
 struct Completion {

@@ -59,6 +59,20 @@ Value declared_function(const ast::Function& function, const Builtins& builtins)
   return Value(make_ref<DeclaredFunction>(declared_info(function, builtins)));
 }
 
+Value literal_value(const ast::Expr& e, const Builtins& builtins) {
+  if (e.kind == ast::ExprKind::boolean) return Value(as<ast::BoolExpr>(e).value);
+  if (e.kind == ast::ExprKind::integer) return Value(as<ast::IntExpr>(e).value);
+  if (e.kind == ast::ExprKind::real) return Value(as<ast::RealExpr>(e).value);
+  if (e.kind == ast::ExprKind::string) return make_string(*as<ast::StringExpr>(e).text);
+  if (e.kind == ast::ExprKind::lambda) return declared_function(*as<ast::LambdaExpr>(e).function, builtins);
+  if (e.kind != ast::ExprKind::record) return Value::absent();
+  std::vector<std::pair<Name, Value>> entries;
+  for (const ast::RecordEntry& entry : as<ast::RecordExpr>(e).entries) {
+    if (entry.key) entries.emplace_back(entry.key, literal_value(*entry.value, builtins));
+  }
+  return make_record(std::move(entries));
+}
+
 Ref<Module> declared_module(const ast::Module& module, const std::string& name, const Builtins& builtins) {
   Ref<Module> made = make_ref<Module>();
   made->name = name;
@@ -83,9 +97,17 @@ DeclaredValues::DeclaredValues(Names& names, const std::string& text, const std:
     values_[variable.name] = std::move(function);
   });
   const auto at_statement = [this](const ast::Stmt& statement, bool) {
+    if (statement.kind == ast::StmtKind::declare) add_literal(as<ast::DeclareStmt>(statement));
     if (statement.kind == ast::StmtKind::import) add_import(as<ast::ImportStmt>(statement));
   };
   walk_tree(*module->main, {at_statement, [](const ast::Expr&, bool) {}});
+}
+
+void DeclaredValues::add_literal(const ast::DeclareStmt& declaration) {
+  const ast::Variable* variable = declaration.pattern->variable;
+  if (!variable || variable->is_mutable) return;
+  Value value = literal_value(*declaration.value, names_.builtins());
+  if (!value.is(Tag::absent)) values_[variable->name] = std::move(value);
 }
 
 void DeclaredValues::add_import(const ast::ImportStmt& import) {

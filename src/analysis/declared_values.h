@@ -1,4 +1,5 @@
-// What is known of the values that a source declares, before it runs: functions with their signatures, and modules.
+// What is known of the values that a source declares, before it runs: functions with their signatures, modules, and
+// what literals say.
 #pragma once
 
 #include <string>
@@ -19,7 +20,10 @@ Value declared_function(const ast::Function& function, const Builtins& builtins)
 /// Makes a module of a source that was read: its functions are set, and its other members are not known.
 Ref<Module> declared_module(const ast::Module& module, const std::string& name, const Builtins& builtins);
 
-/// The functions and modules that a source declares, wherever that is, by name.
+/// Returns the value of a literal, of which parts that are not known are absent; absent for other expressions.
+Value literal_value(const ast::Expr& e, const Builtins& builtins);
+
+/// The functions, modules and literals that a source declares, wherever that is, by name.
 class DeclaredValues {
  public:
   /// Leaves out what cannot be read of the text or of the modules that it imports.
@@ -31,6 +35,7 @@ class DeclaredValues {
   Ref<Module> import(const std::string& path, bool is_file) const;
 
  private:
+  void add_literal(const ast::DeclareStmt& declaration);
   void add_import(const ast::ImportStmt& import);
 
   Names& names_;

@@ -40,7 +40,7 @@ Json describe(const Error& error, const SourceMap& sources) {
 
 Json describe(const CallHelp& call) {
   Json parameters = Json::array();
-  for (const CallHelp::Range& range : call.parameters) parameters.push_back({range.begin, range.end});
+  for (const ByteRange& range : call.parameters) parameters.push_back({range.begin, range.end});
   return {{"declaration", call.declaration},
           {"parameters", std::move(parameters)},
           {"active", call.active < 0 ? Json(nullptr) : Json(call.active)},

@@ -27,9 +27,30 @@ Callee Meanings::callee(const Cursor& cursor, size_t bracket) {
 }
 
 std::string declaration_of(Names& names, const Value& callee) {
-  if (callee.is(Tag::builtin)) return std::string(callee.as<BuiltinFunction>().builtin->signature);
+  if (callee.is(Tag::builtin)) {
+    const BuiltinFunction& native = callee.as<BuiltinFunction>();
+    const bool forwards = native.builtin->forwards && !native.bound.empty();
+    return forwards ? declaration_of(names, native.bound[0]) : std::string(native.builtin->signature);
+  }
   if (callee.is(Tag::function)) return declaration_text(*callee.as<Function>().info, names.sources());
   return callee.is(Tag::dtype) ? fmt::format("{}(x: array)", name_of(callee.dtype())) : "";
+}
+
+std::vector<ByteRange> parameter_ranges(const std::string& declaration) {
+  std::vector<ByteRange> ranges;
+  int depth = 0;
+  bool begins = false;  // a parameter begins at the next token
+  for (const TextToken& token : tokens_of(declaration)) {
+    if (token.kind == TokenClass::closing && --depth == 0) break;
+    if (depth == 1 && declaration[token.begin] == ',') {
+      begins = true;
+      continue;
+    }
+    if (begins) ranges.push_back({token.begin, token.end});
+    else if (depth > 0) ranges.back().end = token.end;
+    begins = token.kind == TokenClass::opening && depth++ == 0;
+  }
+  return ranges;
 }
 
 std::string_view documentation_of(const Value& value) {

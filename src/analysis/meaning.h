@@ -4,12 +4,17 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analysis/cursor.h"
 #include "analysis/declared_values.h"
 #include "analysis/names.h"
 
 namespace tsl::analysis {
+
+struct ByteRange {
+  size_t begin, end;
+};
 
 /// What is called, as far as it is known.
 struct Callee {
@@ -37,6 +42,8 @@ class Meanings {
 
 /// Returns how what is called is declared: "sum(x: array, axis: integers | nil = nil)"; "" for other values.
 std::string declaration_of(Names& names, const Value& callee);
+/// Returns where the parameters are in a declaration.
+std::vector<ByteRange> parameter_ranges(const std::string& declaration);
 /// Returns the documentation of a function or a module; "" if there is none.
 std::string_view documentation_of(const Value& value);
 

@@ -22,7 +22,10 @@ const Signature* signature_of(Names& names, const Value& callee) {
 }
 
 const Value* member_of(const Value& object, Name name) {
-  if (object.is(Tag::record)) return object.as<Record>().find(name);
+  if (object.is(Tag::record)) {
+    const Value* field = object.as<Record>().find(name);
+    return field && !field->is(Tag::absent) ? field : nullptr;
+  }
   const Cell* cell = object.is(Tag::module) ? object.as<Module>().find(name) : nullptr;
   return cell && cell->is_set ? &cell->value : nullptr;
 }

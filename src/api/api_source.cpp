@@ -21,8 +21,6 @@ std::string source_of(Host& host, tsl_string source) {
 struct Analysis {
   explicit Analysis(Host& host) : names(host.engine()), scope(host.engine().watch, host.engine().options().limits) {}
   SessionNames names;
-
- private:
   const RunWatch::Scope scope;
 };
 

@@ -48,11 +48,24 @@ TEST_CASE("candidates have a kind and a line about them") {
 
 TEST_CASE("what a source declares is completed, also below the cursor and in a source that is unfinished") {
   Workspace workspace(small_library());
-  CHECK(completed(workspace, "let weight = 1\nwei|") == Texts{"weight (variable) "});
+  CHECK(completed(workspace, "let weight = 1\nwei|") == Texts{"weight (variable) int"});
   CHECK(completed(workspace, "sca|\n## x times by\nfn scaled(x, by) = x * by\n") ==
         Texts{"scaled (function) x times by"});
   CHECK(completed(workspace, "fn scaled(x, by: float) = x\nif true {\n  scaled(1, b|") ==
-        Texts{"by:  (argument) float", "bf16 (type) ", "bool (type) ", "break (keyword) ", "by (variable) "});
+        Texts{"by:  (argument) by: float", "bf16 (type) ", "bool (type) ", "break (keyword) ", "by (variable) "});
+}
+
+TEST_CASE("literals are known before they run") {
+  Workspace workspace(small_library());
+  const std::string point = "let point = {left: 1, name: \"a b\", inner: {deep: sum([1])}, rest: sum([2])}\n";
+  CHECK(completed(workspace, point + "print(point.le|)") == Texts{"left (field) int"});
+  CHECK(completed(workspace, point + "point.inner.|") ==
+        Texts{"deep (field) ", "mean( (function) the mean of the elements"});
+  CHECK(completed(workspace, point + "point.name.sp|") == Texts{"split( (function) splits a text"});
+  CHECK(completed(workspace, point + "point.rest.|").empty());
+  CHECK(completed(workspace, point + "poi|") == Texts{"point (variable) "});
+  CHECK(completed(workspace, "let half = fn(x, by = 2) = x / by\nhalf(1, b|").at(0) == "by:  (argument) by = 2");
+  CHECK(completed(workspace, "var changed = {left: 1}\nchanged.|").empty());
 }
 
 TEST_CASE("members of modules are completed from their sources") {
@@ -76,7 +89,7 @@ TEST_CASE("the call whose arguments are being written is shown, with the paramet
     const auto found = call_help(workspace, text, text.size());
     if (!found) return std::string("none");
     if (found->active < 0) return found->declaration;
-    const CallHelp::Range range = found->parameters.at(static_cast<size_t>(found->active));
+    const ByteRange range = found->parameters.at(static_cast<size_t>(found->active));
     return found->declaration + " <" + found->declaration.substr(range.begin, range.end - range.begin) + ">";
   };
   CHECK(help("sum(") == "sum(x: array, axis: integers | nil = nil) <x: array>");
@@ -134,7 +147,8 @@ TEST_CASE("completions are formatted as JSON") {
   Workspace workspace(small_library());
   const std::string text = "mean(1, a";
   const std::string json = completion_json(complete(workspace, text, 9), call_help(workspace, text, 9));
-  CHECK(json.find(R"({"begin":8,"candidates":[{"text":"axis: ","kind":"argument","doc":"int | nil"},)") == 0);
+  CHECK(json.find(R"({"begin":8,"candidates":[{"text":"axis: ","kind":"argument","doc":"axis: int | nil = nil"},)") ==
+        0);
   const std::string call = R"json({"declaration":"mean(x, axis: int | nil = nil)","parameters":[[5,6],[8,29]],)json";
   CHECK_THAT(json, Catch::Contains("\"call\":" + call + R"("active":1,"doc":"the mean of the elements"}})"));
   CHECK(completion_json({}, {}) == R"({"begin":0,"candidates":[],"call":null})");

@@ -78,7 +78,7 @@ TEST_CASE("candidates are found for what is being written", "[api]") {
   CHECK(member["candidates"][2]["doc"] == "f32[2] on cpu");
   CHECK(member["call"].is_null());
   const Json argument = completed(t, "scaled(3, b");
-  CHECK(argument["candidates"][0] == Json{{"text", "by: "}, {"kind", "argument"}, {"doc", ""}});
+  CHECK(argument["candidates"][0] == Json{{"text", "by: "}, {"kind", "argument"}, {"doc", "by = 2"}});
   CHECK(argument["call"]["declaration"] == "scaled(x, by = 2)");
   CHECK(argument["call"]["active"] == 1);
   CHECK(argument["call"]["doc"] == "x times by");

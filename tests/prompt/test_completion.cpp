@@ -71,6 +71,8 @@ TEST_CASE("parameters of the call come first, as named arguments") {
   CHECK(completed(s, "scaled([1, 2], fac") == Candidates{"factor: "});
   CHECK(completed(s, "scaled((1), fac") == Candidates{"factor: "});
   CHECK_FALSE(has(completed(s, "[scaled(1), fac"), "factor: "));
+  s.engine.run_line("let slope = grad(scaled)");
+  CHECK(completed(s, "slope(1, fac") == Candidates{"factor: "});
 }
 
 TEST_CASE("modules and what they export are completed") {
