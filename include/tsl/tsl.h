@@ -299,9 +299,10 @@ TSL_API tsl_status tsl_memory_json(tsl_engine engine, tsl_string device, tsl_str
  * and the limits of sources and time end them as they end a run. Texts are valid until the next call with this engine.
  */
 
-/* Finds what is wrong with a source: its syntax, its names, its calls, and values that it does not use. json: an array,
- * empty if nothing is, with the objects of `tsl --check --json`: {"file", "line", "column", "end_line", "end_column",
- * "severity", "kind", "message", "hints", "notes", "related"}. name: stands for the source, as in tsl_run(). */
+/* Finds what is wrong with a source: its syntax, names, calls and types, and values that it does not use. json: an
+ * array, empty if nothing is, with the objects of `tsl --check --json`: {"file", "line", "column", "end_line",
+ * "end_column", "severity", "kind", "message", "hints", "notes", "related"}. name: stands for the source, as in
+ * tsl_run(). */
 TSL_API tsl_status tsl_check(tsl_engine engine, tsl_string name, tsl_string source, tsl_string* json);
 /* Finds what could stand at a byte of a source. json: {"begin", "candidates": [{"text", "kind", "doc"}], "call"}; each
  * text would replace the bytes from "begin" to `offset`. kind: "variable", "function", "type", "module", "field",

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "analysis/call_check.h"
+#include "bytecode/compiler.h"
 
 namespace tsl::analysis {
 
@@ -26,6 +27,18 @@ void add_warnings(Names& names, const ast::Module& module, std::vector<Error>& e
   }
 }
 
+/// Adds what only the compiler finds, such as a type that does not exist. It stops at the first error.
+void add_compile_error(Names& names, const ast::Module& module, std::vector<Error>& errors) {
+  VariableCells cells;
+  for (const ast::Variable* variable : names.variables()) cells[variable] = make_ref<Cell>();
+  try {
+    compile(names.builtins(), module, {}, cells);
+  } catch (const Failure& failure) {
+    if (failure.error().is_final) throw;
+    add_each(failure.error(), errors);
+  }
+}
+
 }  // namespace
 
 std::vector<Error> check(Names& names, std::string name, std::string text, const std::string& path) {
@@ -37,6 +50,7 @@ std::vector<Error> check(Names& names, std::string name, std::string text, const
                        resolve_options(names.builtins(), names.library(), names.variables()));
     add_warnings(names, *module, errors);
     for (Error& error : find_call_errors(names, *module)) add_each(std::move(error), errors);
+    add_compile_error(names, *module, errors);
   } catch (const Failure& failure) {
     if (failure.error().is_final) throw;  // an interrupt says nothing about the source
     add_each(failure.error(), errors);

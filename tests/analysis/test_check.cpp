@@ -40,6 +40,14 @@ TEST_CASE("syntax, names, calls and unused values are checked") {
   CHECK(found(workspace, "print(\"\xff\")") == Texts{"main.tsl:1 syntax: byte 0xFF is not valid UTF-8"});
 }
 
+TEST_CASE("what the compiler refuses is an error of the source") {
+  Workspace workspace(small_library());
+  CHECK(found(workspace, "print(sum())\nfn f(x: foo) = x") ==
+        Texts{"main.tsl:1 type: sum is missing its argument 'x'", "main.tsl:2 name: unknown type 'foo'"});
+  CHECK(found(workspace, "print(1q8)").size() == 1);
+  CHECK(found(workspace, "fn f(x: f32[n], by: int | nil = nil) -> [n] = x").empty());
+}
+
 TEST_CASE("functions of the prelude are known from their source") {
   Workspace workspace(small_library());
   CHECK(found(workspace, "mean([1.0], axes: 2)") == Texts{"main.tsl:1 type: mean has no parameter 'axes'"});

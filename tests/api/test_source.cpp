@@ -50,6 +50,10 @@ TEST_CASE("a source is checked with what the engine knows, and nothing of it run
   CHECK(calls[1]["hints"][0] == "write `scaled(x, by)`");
   CHECK(checked(t, "nn.linear(1)")[0]["message"] == "linear is missing its argument 'w'");
   CHECK(checked(t, "changing = fn() = 1\nchanging()") == Json::array());
+  static const char body = 0;
+  REQUIRE(tsl_define_type(t.engine, &body, str("Body")) == TSL_OK);
+  CHECK(checked(t, "fn mass(b: Body) = scaled(first, b)") == Json::array());
+  CHECK(checked(t, "fn mass(b: Bodie) = b")[0]["message"] == "unknown type 'Bodie'");
   CHECK(t.printed.empty());
   CHECK(t.run("later") == TSL_NAME);  // nothing was declared
 }
