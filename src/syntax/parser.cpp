@@ -251,7 +251,10 @@ bool is_incomplete(const std::string& text) {
     ParseRun run(source, 0);
     try {
       run.run();
-    } catch (const Failure&) { return run.is_at_end(); }
+    } catch (const Failure& failure) {
+      if (failure.error().is_final) throw;
+      return run.is_at_end();
+    }
     return false;
   });
 }

@@ -141,9 +141,16 @@ TEST_CASE("limits and interrupts end the calls about sources", "[api]") {
   CHECK(tsl_complete(t.engine, str(large), 0, &text) == TSL_LIMIT);
   CHECK(tsl_is_complete(t.engine, str(large), &is) == TSL_LIMIT);
   CHECK(tsl_format(t.engine, str(""), str(large), &text) == TSL_LIMIT);
-  REQUIRE(tsl_interrupt(t.engine) == TSL_OK);
-  CHECK(tsl_check(t.engine, str(""), str("print(1)\nprint(2)"), &text) == TSL_INTERRUPT);
-  CHECK(tsl_check(t.engine, str(""), str("print(1)\nprint(2)"), &text) == TSL_OK);
+  const auto ends = [&](const std::function<tsl_status(tsl_string)>& call) {
+    const tsl_string source = str("print(1)\nprint(2)");
+    REQUIRE(tsl_interrupt(t.engine) == TSL_OK);
+    CHECK(call(source) == TSL_INTERRUPT);
+    CHECK(call(source) == TSL_OK);
+  };
+  ends([&](tsl_string source) { return tsl_check(t.engine, str(""), source, &text); });
+  ends([&](tsl_string source) { return tsl_complete(t.engine, source, 0, &text); });
+  ends([&](tsl_string source) { return tsl_is_complete(t.engine, source, &is); });
+  ends([&](tsl_string source) { return tsl_format(t.engine, str(""), source, &text); });
 }
 
 TEST_CASE("calls about sources refuse null pointers and engines that are none", "[api]") {
