@@ -52,7 +52,7 @@ class CallCheck {
   const Signature* declared(const ast::Function* function);
   const ast::Module* imported_module(const Expr& object) const;
   const Variable* exported(const ast::Module& module, Name name) const;
-  void refuse_member(const ast::Module& module, Name path, Name name, Span span);
+  void refuse_member(const std::string& module, const std::vector<std::string>& members, Name name, Span span);
   void complain(const Error& error, Span span);
 
   Names& names_;
@@ -74,6 +74,14 @@ void note_functions(const ast::Function& function,
     functions[as<ast::FunctionStmt>(statement).variable] = as<ast::FunctionStmt>(statement).function;
   };
   walk_tree(function, {note, [](const Expr&, bool) {}});
+}
+
+std::vector<std::string> exports_of(const ast::Module& module) {
+  std::vector<std::string> names;
+  for (const Variable* variable : module.main->variables) {
+    if (variable->is_exported) names.push_back(*variable->name);
+  }
+  return names;
 }
 
 std::vector<Error> CallCheck::run() {
@@ -112,7 +120,7 @@ void CallCheck::import(const ImportStmt& import) {
   for (const ast::ImportedName& item : import.names) {
     const Variable* variable = exported(read, item.name);
     if (!variable) {
-      refuse_member(read, import.path, item.name, item.span);
+      refuse_member(*import.path, exports_of(read), item.name, item.span);
       continue;
     }
     const auto function = functions_.find(variable);
@@ -133,18 +141,22 @@ const ast::Module* CallCheck::imported_module(const Expr& object) const {
   return found == imports_.end() ? nullptr : found->second.module;
 }
 
-void CallCheck::refuse_member(const ast::Module& module, Name path, Name name, Span span) {
-  std::vector<std::string> known, hints;
-  for (const Variable* variable : module.main->variables) {
-    if (variable->is_exported) known.push_back(*variable->name);
-  }
-  if (std::string hint = suggest_name(*name, known); !hint.empty()) hints.push_back(std::move(hint));
-  complain({ErrorKind::name, fmt::format("module '{}' has no '{}'", *path, *name), span, std::move(hints), {}}, span);
+void CallCheck::refuse_member(const std::string& module, const std::vector<std::string>& members, Name name,
+                              Span span) {
+  std::vector<std::string> hints;
+  if (std::string hint = suggest_name(*name, members); !hint.empty()) hints.push_back(std::move(hint));
+  complain({ErrorKind::name, fmt::format("module '{}' has no '{}'", module, *name), span, std::move(hints), {}}, span);
 }
 
 void CallCheck::member(const FieldExpr& field) {
   const ast::Module* module = imported_module(*field.object);
-  if (module && !exported(*module, field.field)) refuse_member(*module, paths_[module], field.field, field.field_span);
+  if (module && !exported(*module, field.field))
+    refuse_member(*paths_[module], exports_of(*module), field.field, field.field_span);
+  const Value* value = session_value(*field.object);
+  if (!value || !value->is(Tag::module) || value->as<Module>().find(field.field)) return;
+  std::vector<std::string> members;
+  for (const auto& [name, cell] : value->as<Module>().exports) members.push_back(*name);
+  refuse_member(value->as<Module>().name, members, field.field, field.field_span);
 }
 
 // ---- Calls ---------------------------------------------------------------------------------------------

@@ -52,15 +52,17 @@ class Completer {
 
  private:
   bool is_candidate(std::string_view text) const {
-    const bool is_hidden = text[0] == '_' && cursor_.word().empty();
+    const bool is_hidden = text.empty() || (text[0] == '_' && cursor_.word().empty());
     return !is_hidden && text.starts_with(cursor_.word());
   }
   void add(std::string text, CandidateKind kind, std::string doc = "") {
     if (is_candidate(text)) candidates_.push_back({std::move(text), kind, std::move(doc)});
   }
-  void add_value(std::string text, const Value* value, CandidateKind unknown = CandidateKind::variable) {
+  /// `value`: null if it is not known.
+  void add_value(std::string text, const Value* value) {
     if (!is_candidate(text)) return;
-    candidates_.push_back({std::move(text), value ? kind_of(*value) : unknown, value ? line_about(*value) : ""});
+    if (value) add(std::move(text), kind_of(*value), line_about(*value));
+    else add(std::move(text), CandidateKind::variable);
   }
   void add_name(const std::string& name) {
     if (is_candidate(name)) add_value(name, meanings_.find(name));

@@ -49,6 +49,7 @@ TEST_CASE("a source is checked with what the engine knows, and nothing of it run
   CHECK(calls[1]["line"] == 2);
   CHECK(calls[1]["hints"][0] == "write `scaled(x, by)`");
   CHECK(checked(t, "nn.linear(1)")[0]["message"] == "linear is missing its argument 'w'");
+  CHECK(checked(t, "nn.linaer")[0]["hints"][0] == "did you mean 'linear'?");
   CHECK(checked(t, "changing = fn() = 1\nchanging()") == Json::array());
   static const char body = 0;
   REQUIRE(tsl_define_type(t.engine, &body, str("Body")) == TSL_OK);
