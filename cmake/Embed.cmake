@@ -13,17 +13,17 @@ if(CMAKE_SCRIPT_MODE_FILE)
     string(APPEND rows "    {\"${name}\",\n     \"${text}\"},\n")
   endforeach()
   file(WRITE ${OUTPUT} "// Generated from stdlib/ by cmake/Embed.cmake.
-#include \"engine/embedded.h\"
+#include \"engine/library.h\"
 
 namespace tsl {
 
 namespace {
-constexpr EmbeddedSource kSources[] = {
+constexpr LibrarySource kSources[] = {
 ${rows}    {\"\", \"\"},  // so that the table is never empty
 };
 }  // namespace
 
-std::span<const EmbeddedSource> embedded_sources() { return std::span(kSources).first(std::size(kSources) - 1); }
+std::span<const LibrarySource> embedded_sources() { return std::span(kSources).first(std::size(kSources) - 1); }
 
 }  // namespace tsl
 ")

@@ -292,6 +292,29 @@ TSL_API tsl_status tsl_explain_json(tsl_engine engine, tsl_string* json);
 /* Formats the memory of a device as JSON: {"device", "live", "peak", "cached"}, in bytes. */
 TSL_API tsl_status tsl_memory_json(tsl_engine engine, tsl_string device, tsl_string* json);
 
+/* ---- Writing sources ----
+ *
+ * For editors and prompts: these calls run nothing of a source, and declare nothing. They know what earlier runs have
+ * declared and the host has defined, and read the modules that a source imports, as tsl_run() would. tsl_interrupt()
+ * and the limits of sources and time end them as they end a run. Texts are valid until the next call with this engine.
+ */
+
+/* Finds what is wrong with a source: its syntax, names, calls and types, and values that it does not use. json: an
+ * array, empty if nothing is, with the objects of `tsl --check --json`: {"file", "line", "column", "end_line",
+ * "end_column", "severity", "kind", "message", "hints", "notes", "related"}. name: stands for the source, as in
+ * tsl_run(). */
+TSL_API tsl_status tsl_check(tsl_engine engine, tsl_string name, tsl_string source, tsl_string* json);
+/* Finds what could stand at a byte of a source. json: {"begin", "candidates": [{"text", "kind", "doc"}], "call"}; each
+ * text would replace the bytes from "begin" to `offset`. kind: "variable", "function", "type", "module", "field",
+ * "argument", "keyword" or "file"; doc: a line. "call" is null, or the call whose arguments are being written:
+ * {"declaration", "parameters", "active", "doc"}, with the bytes [begin, end] of each parameter in the declaration, and
+ * the position of the one that is being written, or null. TSL_MISUSE if the source is shorter than `offset`. */
+TSL_API tsl_status tsl_complete(tsl_engine engine, tsl_string source, size_t offset, tsl_string* json);
+/* Says whether a source can run as it is, or is wrong: false if more lines are to follow, as within brackets. */
+TSL_API tsl_status tsl_is_complete(tsl_engine engine, tsl_string source, bool* result);
+/* Lays a source out as `tsl fmt` does. TSL_SYNTAX if it cannot be read; `name` stands for it in the error. */
+TSL_API tsl_status tsl_format(tsl_engine engine, tsl_string name, tsl_string source, tsl_string* text);
+
 /* ---- Values ---- */
 
 TSL_API tsl_status tsl_new_nil(tsl_engine engine, tsl_value* result);
@@ -331,6 +354,9 @@ TSL_API tsl_status tsl_get_key(tsl_engine engine, tsl_value record, size_t index
 TSL_API tsl_status tsl_get_field(tsl_engine engine, tsl_value record, tsl_string key, tsl_value* result);
 /* Formats a value as print() does. The text is valid until the next call with this engine. */
 TSL_API tsl_status tsl_to_text(tsl_engine engine, tsl_value value, tsl_string* text);
+/* Formats a value as the prompt of `tsl` does: with the dtype, shape and device of a tensor, on several lines if one
+ * does not hold it, and cut where it is long. The text is valid until the next call with this engine. */
+TSL_API tsl_status tsl_display(tsl_engine engine, tsl_value value, tsl_string* text);
 
 /* ---- Tensors ---- */
 

@@ -149,6 +149,12 @@ class Value {
     tsl_to_text(engine_, handle_, &text);
     return detail::text(text);
   }
+  /// Formats the value as the prompt does.
+  std::string display() const {
+    tsl_string text = {nullptr, 0};
+    tsl_display(engine_, handle_, &text);
+    return detail::text(text);
+  }
   size_t size() const {
     size_t size = 0;
     tsl_get_length(engine_, handle_, &size);
@@ -583,6 +589,28 @@ class Engine {
   /// Explains what was compiled for a function, or for all, since the first call.
   Result<std::string> explain(const Value& function = {}) const {
     return text_of([&](tsl_string* text) { return tsl_explain(handle_, function.handle(), text); });
+  }
+
+  /// Finds what is wrong with a source without running it, as a JSON array.
+  Result<std::string> check(std::string_view source, std::string_view name = "") const {
+    return text_of(
+        [&](tsl_string* json) { return tsl_check(handle_, detail::text(name), detail::text(source), json); });
+  }
+  /// Finds what could stand at a byte of a source, as a JSON object.
+  Result<std::string> complete(std::string_view source, size_t offset) const {
+    return text_of([&](tsl_string* json) { return tsl_complete(handle_, detail::text(source), offset, json); });
+  }
+  /// Says whether no more lines of a source are to follow.
+  Result<bool> is_complete(std::string_view source) const {
+    bool result = false;
+    const tsl_status status = tsl_is_complete(handle_, detail::text(source), &result);
+    if (status != TSL_OK) return detail::error_of(handle_, status);
+    return result;
+  }
+  /// Lays a source out as `tsl fmt` does.
+  Result<std::string> format(std::string_view source, std::string_view name = "") const {
+    return text_of(
+        [&](tsl_string* text) { return tsl_format(handle_, detail::text(name), detail::text(source), text); });
   }
 
   /// Defines a function that scripts may call: def("scale(x: f32[n], by: float)", [](Tensor x, double by) { … }). The

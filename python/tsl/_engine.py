@@ -167,6 +167,38 @@ class Engine:
         self._check(_calls.engine_get_stream(self._handle, device, byref(stream)))
         return stream.value
 
+    # Sources that are being written. Nothing of them is run.
+
+    def check(self, source, name=""):
+        """Finds what is wrong with a source: a list of dicts, empty if nothing is, as `tsl --check --json` has them."""
+        (name, _held), (source, _held_too) = lib.string(name, "name"), lib.string(source, "source")
+        return json.loads(self._text(_calls.check, name, source))
+
+    def complete(self, source, offset=None):
+        """Finds what could stand at a position of a source, by default at its end: a dict with "begin", where what is to be
+        replaced begins, "candidates", and "call", the call whose arguments are being written, or None."""
+        if not isinstance(source, str):
+            raise TypeError(f"source must be a str, not {type(source).__name__}")
+        offset = len(source) if offset is None else lib.whole(offset, "offset")
+        if offset > len(source):
+            raise IndexError(f"offset is {offset}, and the source has {len(source)} characters")
+        before = len(source[:offset].encode())
+        text, _held = lib.string(source, "source")
+        found = json.loads(self._text(_calls.complete, text, before))
+        found["begin"] = len(source.encode()[:found["begin"]].decode())
+        return found
+
+    def is_complete(self, source):
+        """Says whether no more lines of a source are to follow: False within brackets."""
+        (source, _held), result = lib.string(source, "source"), c_bool()
+        self._check(_calls.is_complete(self._handle, source, byref(result)))
+        return result.value
+
+    def format(self, source, name=""):
+        """Lays a source out as `tsl fmt` does."""
+        (name, _held), (source, _held_too) = lib.string(name, "name"), lib.string(source, "source")
+        return self._text(_calls.format, name, source)
+
     # What an engine has done. The dicts have the keys of what the program `tsl` writes.
 
     def explain(self, function=None):

@@ -21,6 +21,10 @@ class Value:
     def __repr__(self):
         return self._engine._text(lib.calls.to_text, self._handle)
 
+    def display(self):
+        """Formats the value as the prompt of TSL does: with the dtype, shape and device of a tensor, cut where it is long."""
+        return self._engine._text(lib.calls.display, self._handle)
+
     def __getattr__(self, name):
         """Reads a member of a module."""
         if name.startswith("_"):

@@ -11,15 +11,6 @@ using namespace tsl::api;
 
 namespace {
 
-/// Runs a call that formats a text: body(host).
-template <class Body> tsl_status format_text(tsl_engine engine, tsl_string* result, Body&& body) {
-  return run_call(engine, [&](Host& host) {
-    require_pointer(result, "result");
-    host.text = body(host);
-    *result = string_of(host.text);
-  });
-}
-
 void require_rest(Host& host) {
   if (host.engine().is_running()) throw Misuse{"a script is running"};
 }

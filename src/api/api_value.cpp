@@ -6,6 +6,7 @@
 #include "syntax/unicode.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
+#include "value/result_display.h"
 
 using namespace tsl;
 using namespace tsl::api;
@@ -209,6 +210,13 @@ tsl_status tsl_get_field(tsl_engine engine, tsl_value record, tsl_string key, ts
     }
     if (!found) fail(ErrorKind::name, "the {} has no '{}'", type_name(v), wanted);
     host.put(result, Value(*found));
+  });
+}
+
+tsl_status tsl_display(tsl_engine engine, tsl_value value, tsl_string* text) {
+  return read(engine, value, text, [=](Host& host, const Value& v) {
+    host.text = display(host.engine(), v);
+    *text = string_of(host.text);
   });
 }
 

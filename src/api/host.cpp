@@ -183,17 +183,21 @@ void Host::add_function(std::unique_ptr<HostFunction> function) {
   }
 }
 
+void Host::keep_refused(uint32_t source) {
+  if (refused_source_ > 0) engine_->sources().forget(refused_source_);
+  refused_source_ = source;
+}
+
 /// Gives an error of a signature its place in the text, which is kept until the next one: a name is wrong as a whole.
 void Host::place_in_signature(Error& error, const std::string& text) {
-  if (wrong_signature_ > 0) engine_->sources().forget(wrong_signature_);
-  wrong_signature_ = engine_->sources().add("<signature>", text);
+  keep_refused(engine_->sources().add("<signature>", text));
   if (!error.span.valid()) {
     const auto end = static_cast<uint32_t>(std::min(text.find('('), text.size()));
-    error.span = {wrong_signature_, 0, end};
+    error.span = {refused_source_, 0, end};
   }
-  error.span.source = wrong_signature_;
-  for (Error& other : error.others) other.span.source = wrong_signature_;
-  for (RelatedPlace& place : error.related) place.span.source = wrong_signature_;
+  error.span.source = refused_source_;
+  for (Error& other : error.others) other.span.source = refused_source_;
+  for (RelatedPlace& place : error.related) place.span.source = refused_source_;
 }
 
 void Host::add_type(std::unique_ptr<HostType> type) {

@@ -63,6 +63,8 @@ class Host {
   void add_type(std::unique_ptr<HostType> type);
   /// Returns the type that the host program has defined for this address. Throws Misuse.
   const HostType& type(tsl_type address) const;
+  /// Keeps a source, outside of all runs, for the error that is found in it, until there is another one.
+  void keep_refused(uint32_t source);
   /// Throws Failure (limit) if a source is too long.
   void require_source_size(size_t bytes) const;
 
@@ -111,7 +113,7 @@ class Host {
   std::unique_ptr<Engine> engine_;
   Handles handles_;
   Problem problem_;
-  uint32_t wrong_signature_ = 0;     // the source of the last one that was refused; 0: none
+  uint32_t refused_source_ = 0;      // the last signature or text that was refused; 0: none
   std::atomic<uint64_t> user_{0};    // the thread that uses the engine, by the address of a variable of its own
   std::atomic<uint32_t> owners_{1};  // the host program, and each export
   std::atomic<Export*> ended_exports_{nullptr};
@@ -145,6 +147,16 @@ std::string_view text_of(tsl_string string, std::string_view argument);
 inline tsl_string string_of(std::string_view text) { return {text.data(), text.size()}; }
 /// Throws Misuse if a pointer that a call needs is null.
 void require_pointer(const void* pointer, std::string_view argument);
+
+/// Runs a call that formats a text: body(host). The text is valid until the next call with this engine.
+template <class Body> tsl_status format_text(tsl_engine engine, tsl_string* result, Body&& body) noexcept {
+  return run_call(engine, [&](Host& host) {
+    require_pointer(result, "result");
+    host.text = body(host);
+    *result = string_of(host.text);
+  });
+}
+
 /// Throws Misuse unless the items can be read.
 void require_array(const void* items, size_t count, std::string_view argument);
 

@@ -5,12 +5,12 @@
 
 #include "base/error.h"
 #include "builtins/builtins.h"
-#include "bytecode/bytecode.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
+#include "value/signature.h"
 #include "vm/arguments.h"
 #include "vm/operators.h"
 
@@ -236,21 +236,6 @@ Value args_builtin(Context& context, Args) {
 
 // ---- Help ------------------------------------------------------------------------------------------
 
-/// Returns the signature of a function of the language, as it is declared.
-std::string signature_of(Context& context, const Proto& proto) {
-  std::string text;
-  for (const ParameterInfo& parameter : proto.signature.parameters) {
-    if (!text.empty()) text += ", ";
-    text += parameter.name ? *parameter.name : "_";
-    if (parameter.type) text += ": " + annotation_text(*parameter.type);
-    if (!parameter.has_default) continue;
-    const Span span = parameter.default_span;
-    text += " = " + context.sources().get(span.source).text().substr(span.begin, span.end - span.begin);
-  }
-  text = proto.display_name() + "(" + text + ")";
-  return proto.signature.result ? text + " -> " + annotation_text(*proto.signature.result) : text;
-}
-
 std::string with_doc(std::string heading, std::string_view doc) {
   if (doc.empty()) return heading;
   heading += "\n  ";
@@ -266,7 +251,7 @@ std::string module_help(Context& context, const Module& module) {
   for (const auto& [name, cell] : module.exports) {
     if (context.runtime().is_tracing()) context.runtime().enter(*cell);
     const bool is_function = cell->is_set && cell->value.is(Tag::function);
-    text += "\n  " + (is_function ? signature_of(context, proto_of(cell->value.as<Function>())) : *name);
+    text += "\n  " + (is_function ? declaration_text(*cell->value.as<Function>().info, context.sources()) : *name);
   }
   return text;
 }
@@ -277,7 +262,7 @@ std::string help_text(Context& context, const Value& v) {
     return with_doc(std::string(builtin.signature), builtin.doc);
   }
   if (v.is(Tag::function))
-    return with_doc(signature_of(context, proto_of(v.as<Function>())), v.as<Function>().info->doc);
+    return with_doc(declaration_text(*v.as<Function>().info, context.sources()), v.as<Function>().info->doc);
   if (v.is(Tag::module)) return module_help(context, v.as<Module>());
   if (v.is(Tag::dtype))
     return fmt::format("{}(x: array)\n  x as a tensor of {} elements", name_of(v.dtype()), name_of(v.dtype()));

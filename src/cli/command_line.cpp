@@ -52,7 +52,8 @@ void add_general_options(CLI::App& app, Command& command, std::string& code, std
   app.option_defaults()->group("Running");
   app.add_option("-e", code, "Run CODE")->type_name("CODE");
   app.add_flag("-i", command.interactive, "A prompt, after the script if there is one");
-  app.add_flag("--check", command.check, "Only look for errors that are known without running: syntax, names, calls");
+  app.add_flag("--check", command.check,
+               "Only look for errors that are known without running: syntax, names, calls, types");
   if (!app.get_option_no_throw("--json"))  // that of explain
     app.add_flag("--json", command.report.json, "What --check finds as JSON");
   for (const EngineOption& option : engine_options()) {

@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "cli/command_table.h"
-#include "engine/embedded.h"
+#include "engine/library.h"
 #include "value/builtin.h"
 
 namespace tsl {
@@ -115,9 +115,8 @@ class HelpSearch {
   }
 
   void search_modules() {
-    for (const EmbeddedSource& source : embedded_sources()) {
-      const std::string module(source.name);
-      if (is_prelude(source) || !is_name(module)) continue;
+    for (const std::string& module : standard_library().module_names()) {
+      if (!is_name(module)) continue;
       const std::string import = "import " + module + "\n";
       if (is_wanted(module)) found_.push_back(language_help(import, module));
       const Value value = engine_.run("<help>", import + module);

@@ -55,26 +55,21 @@ bool wants_color(const std::string& when, int file = STDERR_FILENO) {
   return when == "always";
 }
 
-/// Runs or checks the program. Returns the exit code.
-int run_main(const Command& command, Engine& engine, bool color) {
-  const auto check = [&](const std::string& name, const std::string& path, std::string text) {
-    return run_check(engine, name, path, std::move(text), command.report.json, color);
-  };
+/// Runs the program.
+void run_main(const Command& command, Engine& engine) {
   switch (command.kind) {
     case Command::Kind::script:
-      if (command.check) return check(command.script, command.script, ModuleLoader::read_file(command.script));
       if (command.interactive) engine.run_line(ModuleLoader::read_file(command.script), command.script);
       else engine.run_file(command.script);
-      return 0;
+      return;
     case Command::Kind::code:
     case Command::Kind::input: {
       const bool is_code = command.kind == Command::Kind::code;
-      const std::string name = is_code ? "<command line>" : "<stdin>";
+      const std::string name = title_of(command);
       const std::string text = is_code ? command.script : ModuleLoader::read_stream(std::cin, name);
-      if (command.check) return check(name, "", text);
       if (command.interactive) engine.run_line(text);
       else engine.run(name, text);
-      return 0;
+      return;
     }
     case Command::Kind::prompt:
     case Command::Kind::test:
@@ -83,9 +78,8 @@ int run_main(const Command& command, Engine& engine, bool color) {
     case Command::Kind::format:
     case Command::Kind::help:
     case Command::Kind::generate:
-    case Command::Kind::cache: return 0;
+    case Command::Kind::cache: return;
   }
-  return 0;
 }
 
 /// Flushes the output. A full disk is a failure of the program, even if it is reported only now.
@@ -100,6 +94,12 @@ bool flush_output() {
 
 }  // namespace
 
+std::string title_of(const Command& command) {
+  if (command.kind == Command::Kind::script) return command.script;
+  if (command.kind == Command::Kind::prompt) return "<prompt>";
+  return command.kind == Command::Kind::code ? "<command line>" : "<stdin>";
+}
+
 void show(const Error& error, Engine& engine, bool color) {
   std::fflush(stdout);
   std::cerr << render(error, engine.sources(), color) << std::flush;
@@ -112,12 +112,6 @@ int report_error(const Error& error, Engine& engine, bool color) {
 }
 
 namespace {
-
-std::string title_of(const Command& command) {
-  if (command.kind == Command::Kind::script) return command.script;
-  if (command.kind == Command::Kind::prompt) return "<prompt>";
-  return command.kind == Command::Kind::code ? "<command line>" : "<stdin>";
-}
 
 /// Returns the columns of the terminal at standard error; 0 if there is none.
 size_t terminal_width() {
@@ -158,6 +152,7 @@ int run_command(int argc, char** argv) {
   if (is_piped) command.kind = Command::Kind::input;  // tsl < script
 
   const bool color = wants_color(command.color);
+  if (command.check && command.kind != Command::Kind::prompt) return run_check(command, color);
   command.engine.defer_errors = command.kind != Command::Kind::prompt && !command.interactive;
   std::unique_ptr<Engine> opened;
   try {
@@ -175,7 +170,7 @@ int run_command(int argc, char** argv) {
   const InterruptScope interrupts(engine);
   int code = 0;
   try {
-    code = run_main(command, engine, color);
+    run_main(command, engine);
   } catch (const Failure& failure) { code = report_error(failure.error(), engine, color); }
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
   if (wants_prompt && !command.check && code != kExitInterrupted) {

@@ -93,10 +93,10 @@ int run_format(const FormatCommand& command, bool color);
 /// Throws Failure (io).
 std::vector<std::filesystem::path> find_scripts(const std::vector<std::string>& paths, const char* purpose);
 
-/// Shows what is wrong with a program without running it, as JSON if `as_json`. `path` is its file, or empty. Returns
-/// the exit code.
-int run_check(Engine& engine, const std::string& name, const std::string& path, std::string text, bool as_json,
-              bool color);
+/// Returns the name of the program that a command runs, for messages and reports: its file, or "<stdin>".
+std::string title_of(const Command& command);
+/// Shows what is wrong with a program without running it. Returns the exit code.
+int run_check(const Command& command, bool color);
 
 /// Shows, clears or limits the cache of kernels on disk.
 int run_cache(const CacheCommand& command);

@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "engine/builtin_table.h"
+#include "bytecode/builtin_table.h"
+#include "engine/library.h"
 #include "engine/modules.h"
 #include "engine/prompt.h"
 #include "engine/runtime.h"
@@ -38,7 +39,8 @@ Engine::Engine(EngineOptions options)
   runtime_ = std::make_unique<EngineRuntime>(*this, *interpreter_, options_);  // may log
   interpreter_->connect(*runtime_);
   modules_ = std::make_unique<ModuleLoader>(*this);
-  builtins_ = std::make_unique<BuiltinTable>(names(), *modules_);
+  builtins_ = std::make_unique<BuiltinTable>(
+      names(), standard_library(), [this](const LibrarySource& source) { return modules_->load_prelude(source); });
   connect(*runtime_, *runtime_, *builtins_);
   prompt_ = std::make_unique<Prompt>(*this);
   runtime_->seed(options_.seed);

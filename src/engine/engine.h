@@ -80,7 +80,7 @@ struct EngineOptions {
 };
 
 struct Builtin;
-class BuiltinTable;   // builtin_table.h: builtins by name
+class BuiltinTable;   // bytecode/builtin_table.h: builtins by name
 class EngineRuntime;  // runtime.h: where ops go: eager, recorder, tapes
 class Interpreter;    // interpreter.h: runs bytecode
 class ModuleLoader;   // modules.h: finds and runs modules once

@@ -1,16 +1,14 @@
 #include "engine/modules.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "base/error.h"
-#include "engine/builtin_table.h"
-#include "engine/embedded.h"
 #include "engine/engine.h"
+#include "engine/library.h"
+#include "engine/module_files.h"
 #include "exec/devices.h"
 #include "exec/timeline.h"
 #include "syntax/parser.h"
@@ -22,27 +20,6 @@ namespace tsl {
 namespace fs = std::filesystem;
 
 namespace {
-
-std::vector<std::string> search_folders() {
-  std::vector<std::string> folders;
-  const char* path = std::getenv("TSL_PATH");
-  std::istringstream entries(path ? path : "");
-  for (std::string folder; std::getline(entries, folder, ':');) {
-    if (!folder.empty()) folders.push_back(folder);
-  }
-  return folders;
-}
-
-bool is_file_at(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
-
-std::string canonical_path(const fs::path& path) {
-  std::error_code failed;
-  const fs::path result = fs::weakly_canonical(path, failed);
-  return failed ? path.string() : result.string();
-}
 
 /// Whether a source of that name is a part of the standard library.
 bool is_library(std::string_view name) { return name.substr(0, 9) == "<stdlib>/"; }
@@ -83,22 +60,9 @@ std::string ModuleLoader::read_stream(std::istream& stream, const std::string& n
 
 // ---- Finding -------------------------------------------------------------------------------------------
 
-ModuleLoader::Found ModuleLoader::find(const std::string& path, bool is_file, uint32_t importing_source) const {
-  std::vector<std::string> tried;
-  const auto at = [&](const fs::path& file, Found& found) {
-    const std::string shown = file.lexically_normal().string();
-    tried.push_back(shown);
-    if (!is_file_at(file)) return false;
-    found = {canonical_path(file), shown, read_file(file.string())};
-    return true;
-  };
-  Found found;
+ModuleSource ModuleLoader::find(const std::string& path, bool is_file, uint32_t importing_source) const {
   if (!is_file) {
-    const EmbeddedSource* embedded = embedded_source(path);
-    if (embedded && !is_prelude(*embedded)) {
-      return {fmt::format("<{}>", path), fmt::format("<stdlib>/{}.tsl", path), std::string(embedded->text)};
-    }
-    tried.push_back("the standard library");
+    if (std::optional<ModuleSource> ours = analysis::library_module(standard_library(), path)) return std::move(*ours);
   }
   if (engine_.load_module) {
     engine_.runtime().abort_trace("it asks the host for a module");
@@ -110,43 +74,36 @@ ModuleLoader::Found ModuleLoader::find(const std::string& path, bool is_file, ui
                      fmt::format("files, and the standard library has no module '{}'", path));
   // A trace has no guard for which files exist.
   engine_.runtime().abort_trace("it looks for a module's file");
-  if (is_file) {
-    const auto folder = folders_.find(importing_source);
-    const fs::path base = folder == folders_.end() ? fs::path() : fs::path(folder->second);
-    if (at(base / path, found)) return found;
-  }
-  const bool is_anchored = is_file && (path.substr(0, 1) == "." || path.substr(0, 1) == "/");
-  for (const std::string& folder : search_folders()) {
-    if (is_anchored || !engine_.permissions().environment) break;
-    if (at(fs::path(folder) / (is_file ? path : path + ".tsl"), found)) return found;
-  }
-  std::string list;
-  for (const std::string& path : tried) list += (list.empty() ? "" : ", ") + path;
-  std::vector<std::string> hints;
-  if (const std::string near = is_file ? "" : suggest_name(path == "numpy" ? "np" : path, {"nn", "optim"});
-      !near.empty())
-    hints.push_back(near);
-  else if (!is_file)
-    hints.push_back(fmt::format("a file is imported by its path: import \"./{}.tsl\" as {}", path, path));
-  fail_with(ErrorKind::io, fmt::format("cannot find module '{}'", path), std::move(hints), {"tried " + list});
+  const auto folder = folders_.find(importing_source);
+  return find_module_file(path, is_file, folder == folders_.end() ? "" : folder->second,
+                          engine_.permissions().environment);
 }
 
 // ---- Loading -------------------------------------------------------------------------------------------
 
+uint32_t ModuleLoader::add_source(std::string name, std::string text, const std::string& path) {
+  const uint32_t source = engine_.sources().add(std::move(name), std::move(text));
+  if (!path.empty()) folders_[source] = fs::path(path).parent_path().string();
+  return source;
+}
+
+uint32_t ModuleLoader::add_import(const std::string& path, bool is_file, uint32_t importing_source) {
+  ModuleSource found = find(path, is_file, importing_source);
+  const std::string file = is_library(found.name) ? "" : found.name;
+  return add_source(std::move(found.name), std::move(found.text), file);
+}
+
+void ModuleLoader::forget_source(uint32_t source) {
+  engine_.sources().forget(source);
+  folders_.erase(source);
+}
+
 std::unique_ptr<ast::Module> ModuleLoader::read(std::string name, std::string text, const std::string& path,
                                                 const std::vector<ast::Variable*>& predeclared) {
   const exec::ActivityScope scope(engine_.timeline(), exec::ActivityKind::parse);
-  const uint32_t source = engine_.sources().add(std::move(name), std::move(text));
-  if (!path.empty()) folders_[source] = fs::path(path).parent_path().string();
-  ResolveOptions options;
-  options.is_builtin = [this](Name n) { return engine_.builtins().contains(n); };
-  options.builtin_names = [this] { return engine_.builtins().names(); };
-  options.is_module = [](Name n) {
-    const EmbeddedSource* source = embedded_source(*n);
-    return source && !is_prelude(*source);
-  };
-  options.predeclared = predeclared;
-  return parse_resolved(engine_.sources(), source, engine_.names(), std::move(options));
+  const uint32_t source = add_source(std::move(name), std::move(text), path);
+  return parse_resolved(engine_.sources(), source, engine_.names(),
+                        analysis::resolve_options(engine_.builtins(), standard_library(), predeclared));
 }
 
 std::unique_ptr<ast::Module> ModuleLoader::read_program(std::string name, std::string text, const std::string& path) {
@@ -162,11 +119,6 @@ std::unique_ptr<ast::Module> ModuleLoader::read_entry(std::string name, std::str
   const auto has_effect = [this](Name n) { return engine_.builtins().has_effect(n); };
   for (Error& warning : find_unused_values_of_entry(*module, has_effect)) engine_.warn(std::move(warning));
   return module;
-}
-
-std::unique_ptr<ast::Module> ModuleLoader::read_import(Name path, bool is_file, uint32_t importing_source) {
-  const Found found = find(*path, is_file, importing_source);
-  return read(found.name, found.text, is_library(found.name) ? "" : found.name);
 }
 
 std::unique_ptr<Proto> ModuleLoader::to_bytecode(const ast::Module& module, const CompileOptions& options,
@@ -231,7 +183,7 @@ Value ModuleLoader::run_script(std::string name, std::string text, const std::st
   }
 }
 
-Ref<Module> ModuleLoader::load(const Found& found, const std::string& name, bool is_internal) {
+Ref<Module> ModuleLoader::load(const ModuleSource& found, const std::string& name, bool is_internal) {
   const auto known = loaded_.find(found.key);
   if (known != loaded_.end()) return known->second;
   std::string chain;
@@ -260,7 +212,7 @@ Ref<Module> ModuleLoader::load(const Found& found, const std::string& name, bool
 }
 
 Value ModuleLoader::import(Name path, bool is_file, uint32_t importing_source) {
-  const Found found = find(*path, is_file, importing_source);
+  const ModuleSource found = find(*path, is_file, importing_source);
   return Value(load(found, is_file ? fs::path(*path).stem().string() : *path, false));
 }
 
@@ -268,15 +220,7 @@ void ModuleLoader::forget_files() {
   std::erase_if(loaded_, [](const auto& entry) { return entry.first.front() != '<'; });  // "<nn>": embedded
 }
 
-std::vector<std::string> ModuleLoader::library_names() {
-  std::vector<std::string> names;
-  for (const EmbeddedSource& source : embedded_sources()) {
-    if (!is_prelude(source)) names.emplace_back(source.name);
-  }
-  return names;
-}
-
-Ref<Module> ModuleLoader::load_prelude(const EmbeddedSource& source) {
+Ref<Module> ModuleLoader::load_prelude(const LibrarySource& source) {
   return load({fmt::format("<{}>", source.name), fmt::format("<stdlib>/{}.tsl", source.name), std::string(source.text)},
               std::string(source.name), true);
 }

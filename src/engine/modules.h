@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/names.h"
 #include "bytecode/compiler.h"
 #include "syntax/ast.h"
 #include "value/value.h"
@@ -15,7 +16,6 @@
 namespace tsl {
 
 class Engine;
-struct EmbeddedSource;
 
 class ModuleLoader {
  public:
@@ -26,12 +26,10 @@ class ModuleLoader {
   /// searched, Failure (name) for a cycle, or the module's own failure.
   Value import(Name path, bool is_file, uint32_t importing_source);
   /// Loads a part of the prelude.
-  Ref<Module> load_prelude(const EmbeddedSource& source);
+  Ref<Module> load_prelude(const LibrarySource& source);
 
   /// Forgets the modules that come from files, so that the next import of each reads its file.
   void forget_files();
-  /// Returns the names of the standard library's modules.
-  static std::vector<std::string> library_names();
 
   /// Runs a script and returns its value. `path` is its file, or empty.
   Value run_script(std::string name, std::string text, const std::string& path);
@@ -39,8 +37,12 @@ class ModuleLoader {
   /// use.
   std::unique_ptr<ast::Module> read(std::string name, std::string text, const std::string& path = "",
                                     const std::vector<ast::Variable*>& predeclared = {});
-  /// Parses and resolves the module that import() would run.
-  std::unique_ptr<ast::Module> read_import(Name path, bool is_file, uint32_t importing_source);
+  /// Adds a source to those of the engine. `path` is its file, or empty.
+  uint32_t add_source(std::string name, std::string text, const std::string& path);
+  /// Adds the source of the module that import() would run.
+  uint32_t add_import(const std::string& path, bool is_file, uint32_t importing_source);
+  /// Frees a source of which nothing is left but errors.
+  void forget_source(uint32_t source);
   /// Reads a script or a module of the user, and warns of values that it does not use.
   std::unique_ptr<ast::Module> read_program(std::string name, std::string text, const std::string& path);
   /// Reads an entry of a prompt likewise; its variables may be declared by earlier ones.
@@ -56,14 +58,9 @@ class ModuleLoader {
   static std::string read_stream(std::istream& stream, const std::string& name);
 
  private:
-  struct Found {
-    std::string key;   // unique per module
-    std::string name;  // of the source, for messages
-    std::string text;
-  };
   std::unique_ptr<Proto> to_bytecode(const ast::Module& module, const CompileOptions& options, VariableCells& cells);
-  Found find(const std::string& path, bool is_file, uint32_t importing_source) const;
-  Ref<Module> load(const Found& found, const std::string& name, bool is_internal);
+  ModuleSource find(const std::string& path, bool is_file, uint32_t importing_source) const;
+  Ref<Module> load(const ModuleSource& found, const std::string& name, bool is_internal);
 
   Engine& engine_;
   std::unordered_map<std::string, Ref<Module>> loaded_;

@@ -10,13 +10,11 @@
 namespace tsl {
 
 Value Prompt::run(std::string text, const std::string& path, const std::string& given_name) {
-  std::vector<ast::Variable*> predeclared;
-  for (const auto& entry : visible_) predeclared.push_back(entry.second.get());  // in no order
   const std::string name = !given_name.empty() ? given_name
                            : path.empty()      ? fmt::format("<prompt {}>", entries_ + 1)
                                                : path;
   ++entries_;
-  const std::unique_ptr<ast::Module> entry = engine_.modules().read_entry(name, std::move(text), path, predeclared);
+  const std::unique_ptr<ast::Module> entry = engine_.modules().read_entry(name, std::move(text), path, variables());
   return run_entry(*entry);
 }
 
@@ -43,6 +41,12 @@ void Prompt::forget_failed(uint32_t source) {
 const Value* Prompt::find(Name name) const {
   const auto variable = visible_.find(name);
   return variable == visible_.end() ? nullptr : &cells_.at(variable->second.get())->value;
+}
+
+std::vector<ast::Variable*> Prompt::variables() const {
+  std::vector<ast::Variable*> variables;
+  for (const auto& entry : visible_) variables.push_back(entry.second.get());
+  return variables;
 }
 
 std::vector<Name> Prompt::names() const {

@@ -14,11 +14,11 @@
 #include "engine/prompt.h"
 #include "prompt/entry_text.h"
 #include "prompt/inspection.h"
-#include "prompt/result_display.h"
 #include "report/dump.h"
 #include "syntax/tokens.h"
 #include "tensor/layout.h"
 #include "value/format.h"
+#include "value/result_display.h"
 #include "value/runtime.h"
 #include "value/value_walk.h"
 
@@ -39,7 +39,7 @@ std::string show_help(SessionState& state, const std::string& word) {
 }
 
 std::string show_type(SessionState& state, const std::string& code) {
-  return type_text(state.engine, state.engine.run_line(code)) + "\n";
+  return type_text(state.engine.run_line(code)) + "\n";
 }
 
 /// Waits until a device has computed the tensors of a value, by reading an element of each.

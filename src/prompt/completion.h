@@ -1,4 +1,4 @@
-// Completes what is being typed: names, fields, modules and what they export, named arguments, files, commands.
+// Completes an entry that is being typed: code, or a command and its argument.
 #pragma once
 
 #include <string>

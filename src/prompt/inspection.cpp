@@ -10,10 +10,10 @@
 #include "bytecode/bytecode.h"
 #include "engine/engine.h"
 #include "engine/prompt.h"
-#include "prompt/result_display.h"
 #include "report/recording.h"
 #include "tensor/block_cache.h"
 #include "tensor/tensor.h"
+#include "value/result_display.h"
 #include "value/runtime.h"
 #include "value/value_walk.h"
 
@@ -100,7 +100,7 @@ std::string memory_text(Engine& engine) {
         bytes += static_cast<uint64_t>(element_count(leaf.tensor().shape()).hint()) * size_of(leaf.tensor().dtype());
       return false;
     });
-    if (bytes > 0) rows.push_back({bytes, name, type_text(engine, value)});
+    if (bytes > 0) rows.push_back({bytes, name, type_text(value)});
   }
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.bytes > b.bytes; });
   for (const Row& row : rows)

@@ -12,7 +12,7 @@
 #include "prompt/entry_reader.h"
 #include "prompt/entry_text.h"
 #include "prompt/history.h"
-#include "prompt/result_display.h"
+#include "value/result_display.h"
 
 namespace tsl::prompt {
 

@@ -1,11 +1,11 @@
 // Formats the tree.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
 #include "syntax/literals.h"
 #include "syntax/parser.h"
+#include "syntax/tokens.h"
 
 namespace tsl {
 
@@ -86,18 +86,12 @@ bool is_number(const Expr& e) {
 }
 
 bool is_name(std::string_view text) {
-  static constexpr std::array<std::string_view, 22> kKeywords = {
-      "let",    "var",  "fn", "return", "if", "else", "while", "for",   "in",  "break", "continue",
-      "import", "from", "as", "and",    "or", "not",  "true",  "false", "nil", "try",   "catch"};
   if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
   for (const char c : text) {
     const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     if (!is_plain) return false;
   }
-  for (const std::string_view keyword : kKeywords) {
-    if (text == keyword) return false;
-  }
-  return true;
+  return std::find(keywords().begin(), keywords().end(), text) == keywords().end();
 }
 
 std::string real_text(double value) {

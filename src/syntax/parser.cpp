@@ -185,8 +185,7 @@ std::unique_ptr<ast::Module> parse(const SourceMap& sources, uint32_t id, Intern
   return module;
 }
 
-std::unique_ptr<ast::Module> parse_resolved(const SourceMap& sources, uint32_t id, Interner& names,
-                                            ResolveOptions options) {
+ReadableSource parse_readable(const SourceMap& sources, uint32_t id, Interner& names, ResolveOptions options) {
   const Source& source = sources.get(id);
   check_text(source, id);
   RepairingParser parser(source, id, names);
@@ -202,8 +201,14 @@ std::unique_ptr<ast::Module> parse_resolved(const SourceMap& sources, uint32_t i
       if (errors.size() < kMaxErrors) errors.push_back(std::move(error));
     }
   }
-  if (!errors.empty()) fail_with_all(std::move(errors));
-  return module;
+  return {std::move(module), std::move(errors)};
+}
+
+std::unique_ptr<ast::Module> parse_resolved(const SourceMap& sources, uint32_t id, Interner& names,
+                                            ResolveOptions options) {
+  ReadableSource read = parse_readable(sources, id, names, std::move(options));
+  if (!read.errors.empty()) fail_with_all(std::move(read.errors));
+  return std::move(read.module);
 }
 
 std::unique_ptr<Declaration> parse_declaration(std::string_view text, Interner& names) {
@@ -246,7 +251,10 @@ bool is_incomplete(const std::string& text) {
     ParseRun run(source, 0);
     try {
       run.run();
-    } catch (const Failure&) { return run.is_at_end(); }
+    } catch (const Failure& failure) {
+      if (failure.error().is_final) throw;
+      return run.is_at_end();
+    }
     return false;
   });
 }

@@ -59,6 +59,14 @@ void resolve(ast::Module& module, const ResolveOptions& options);
 std::unique_ptr<ast::Module> parse_resolved(const SourceMap& sources, uint32_t id, Interner& names,
                                             ResolveOptions options);
 
+/// What could be read of a source that may be at fault, or is being typed.
+struct ReadableSource {
+  std::unique_ptr<ast::Module> module;  // without the statements at fault; null if nothing could be read
+  std::vector<Error> errors;
+};
+/// As parse_resolved(), but returns the errors. Throws Failure (limit, or syntax if the text is no UTF-8).
+ReadableSource parse_readable(const SourceMap& sources, uint32_t id, Interner& names, ResolveOptions options);
+
 /// Returns a warning for each expression statement that does nothing: its value is not used, and no part of it has an
 /// effect. The module's last expression counts as used. `has_effect` is asked about the builtins that are called.
 std::vector<Error> find_unused_values(const ast::Module& module, const std::function<bool(Name)>& has_effect);

@@ -61,6 +61,13 @@ size_t append_tokens(std::string_view text, size_t begin, std::vector<TextToken>
 
 }  // namespace
 
+std::span<const std::string_view> keywords() {
+  static constexpr std::string_view kWords[] = {"and", "as",     "break", "catch",  "continue", "else", "false", "fn",
+                                                "for", "from",   "if",    "import", "in",       "let",  "nil",   "not",
+                                                "or",  "return", "true",  "try",    "var",      "while"};
+  return kWords;
+}
+
 std::vector<TextToken> tokens_of(std::string_view text) {
   std::vector<TextToken> tokens;
   if (find_invalid_utf8(text) != std::string_view::npos) return tokens;

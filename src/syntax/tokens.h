@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct TextToken {
   TokenClass kind;
   uint32_t begin, end;
 };
+
+/// Returns the words that cannot be names, in alphabetical order.
+std::span<const std::string_view> keywords();
 
 /// Returns the tokens of a text in order, comments included. What is no token is an error up to the end of its line,
 /// and brackets count from there anew.

@@ -49,6 +49,22 @@ constexpr Builtin with_effect(Builtin row) {
   return row;
 }
 
+/// Code in the language that comes with the program: a module, or a part of the prelude, whose functions are builtins.
+struct LibrarySource {
+  std::string_view name;  // as imported: "nn"; parts of the prelude are "prelude" or "prelude/…"
+  std::string_view text;
+  bool is_prelude() const { return name.starts_with("prelude"); }
+};
+
+/// What the language has without any program. Analyses need no functions in the rows.
+struct Library {
+  std::vector<std::span<const Builtin>> builtins;
+  std::span<const LibrarySource> sources;
+  /// Returns the module of that name; null if there is none.
+  const LibrarySource* module(std::string_view name) const;
+  std::vector<std::string> module_names() const;
+};
+
 /// All builtins by name: C++ functions, dtypes, and the composites of the prelude, which are written in TSL.
 class Builtins {
  public:

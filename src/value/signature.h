@@ -107,6 +107,9 @@ size_t bind_arguments(const Signature& signature, Value* slots, size_t given, co
 std::string annotation_text(const ValueType& type);
 std::string describe(const ValueType& type);
 
+/// Formats a function as it is declared: "scaled(x, factor: float = 2)". Defaults are as they are in its source.
+std::string declaration_text(const FunctionInfo& function, const SourceMap& sources);
+
 /// Checks parameter `index` in `frame` (its registers) against its annotation, and binds the dimension names that occur
 /// for the first time. Throws Failure (type, shape, value) that names the parameter.
 void check_parameter(Context&, const Signature& signature, size_t index, Value* frame);

@@ -334,6 +334,20 @@ void check(const Subject& subject, const ValueType& type, const Value& value) {
 
 }  // namespace
 
+std::string declaration_text(const FunctionInfo& function, const SourceMap& sources) {
+  std::string text;
+  for (const ParameterInfo& parameter : function.signature.parameters) {
+    if (!text.empty()) text += ", ";
+    text += parameter.name ? *parameter.name : "_";
+    if (parameter.type) text += ": " + annotation_text(*parameter.type);
+    if (!parameter.has_default) continue;
+    const Span span = parameter.default_span;
+    text += " = " + sources.get(span.source).text().substr(span.begin, span.end - span.begin);
+  }
+  text = function.display_name() + "(" + text + ")";
+  return function.signature.result ? text + " -> " + annotation_text(*function.signature.result) : text;
+}
+
 std::string annotation_text(const ValueType& type) {
   std::string text;
   for (const TypeAlternative& each : type.alternatives) text += (text.empty() ? "" : " | ") + alternative_text(each);

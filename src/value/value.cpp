@@ -240,6 +240,11 @@ Value make_record(std::vector<std::pair<Name, Value>> entries) {
   return Value(std::move(record));
 }
 
+std::span<const char* const> tensor_fields() {
+  static constexpr const char* kFields[] = {"shape", "dtype", "rank", "ndim", "T", "size", "device"};
+  return kFields;
+}
+
 const char* type_name(const Value& value) {
   switch (value.tag()) {
     case Tag::nil:

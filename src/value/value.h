@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -403,5 +404,7 @@ Value make_record(std::vector<std::pair<Name, Value>> entries);
 /// "function", "module", "dtype", "tensor", or a type of the host program. A symbol has its hint's type; a lazy string
 /// is a "str".
 const char* type_name(const Value& value);
+/// Returns the names of the fields that every tensor has.
+std::span<const char* const> tensor_fields();
 
 }  // namespace tsl

@@ -266,8 +266,6 @@ void update_index(Context& context, Value& object, std::span<const IndexItem> it
 
 namespace {
 
-constexpr const char* kTensorFields[] = {"shape", "dtype", "rank", "ndim", "T", "size", "device"};
-
 Value tensor_field(Context& context, const Tensor& x, const std::string& field) {
   if (field == "shape") {
     std::vector<Value> extents;
@@ -332,8 +330,6 @@ Value module_field(Context& context, const Value& object, Name field) {
 
 }  // namespace
 
-std::span<const char* const> tensor_fields() { return kTensorFields; }
-
 Value get_field(Context& context, const Value& object, Name field) {
   if (object.is(Tag::record)) {
     Record& record = object.as<Record>();
@@ -343,8 +339,7 @@ Value get_field(Context& context, const Value& object, Name field) {
   if (object.is(Tag::tensor)) {
     Value found = tensor_field(context, object.tensor(), *field);
     if (!found.is_nil()) return found;
-    unknown_field(context, object, describe(object.tensor()), *field,
-                  {std::begin(kTensorFields), std::end(kTensorFields)});
+    unknown_field(context, object, describe(object.tensor()), *field, {tensor_fields().begin(), tensor_fields().end()});
   }
   if (object.is(Tag::module)) return module_field(context, object, field);
   unknown_field(context, object, type_name(object), *field, {});
@@ -353,8 +348,7 @@ Value get_field(Context& context, const Value& object, Name field) {
 std::string hint_for_method(Context& context, const Value& object, const std::string& name) {
   if (object.is_nil()) return hint_for_nil(object);
   if (object.is(Tag::tensor)) {
-    const bool is_field =
-        std::find(std::begin(kTensorFields), std::end(kTensorFields), name) != std::end(kTensorFields);
+    const bool is_field = std::find(tensor_fields().begin(), tensor_fields().end(), name) != tensor_fields().end();
     if (is_field) return fmt::format("'{}' is a field of a tensor: write `x.{}`", name, name);
     std::string hint = hint_for_tensor_member(name);
     if (!hint.empty()) return hint;

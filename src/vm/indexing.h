@@ -29,8 +29,6 @@ void set_index(Context&, Value& object, std::span<const IndexItem> items, Value 
 /// Assigns object[items] op= value. += and -= with a tensor index accumulate over duplicates.
 void update_index(Context&, Value& object, std::span<const IndexItem> items, ast::BinaryOp op, const Value& value);
 Value get_field(Context&, const Value& object, Name field);
-/// Returns the names of the fields that every tensor has.
-std::span<const char* const> tensor_fields();
 /// Returns a hint for `object.name(…)`, which does not exist; "" if there is nothing to say.
 std::string hint_for_method(Context&, const Value& object, const std::string& name);
 /// Assigns object.field = value.

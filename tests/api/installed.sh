@@ -37,6 +37,11 @@ if [[ -n $(find "$folder/prefix/" -name libtsl.a) ]]; then
   expect "minimal with tsl::static" "$("$folder/build/minimal_static")" "0 0 6 2 0 "
   if ldd "$folder/build/minimal_static" | grep libtsl; then exit 1; fi
 fi
+"$folder/build/editor" | tee "$folder/editor.log"
+for part in "\"did you mean 'factor'?\"" '"severity": "warning"' '{"text":"factor: ","kind":"argument"' 'more lines follow: yes' \
+            'format: let y = scaled(ones([3]), factor: 3.0)' 'display: f32[3] on cpu'; do
+  grep -qF "$part" "$folder/editor.log" || { echo "editor does not print $part"; exit 1; }
+done
 "$folder/build/particles" "$examples/particles.tsl" "$folder/particles.pgm" 50 | tee "$folder/particles.log"
 grep -q '^50 steps' "$folder/particles.log"
 [[ $(head -c 2 "$folder/particles.pgm") == P5 ]]

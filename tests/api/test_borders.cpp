@@ -202,6 +202,7 @@ std::vector<std::function<tsl_status(tsl_engine, tsl_value)>> calls_with_a_value
       [](tsl_engine e, tsl_value v) { return tsl_get_key(e, v, SIZE_MAX, &text); },
       [](tsl_engine e, tsl_value v) { return tsl_get_field(e, v, str("a"), &result); },
       [](tsl_engine e, tsl_value v) { return tsl_to_text(e, v, &text); },
+      [](tsl_engine e, tsl_value v) { return tsl_display(e, v, &text); },
       [](tsl_engine e, tsl_value v) { return tsl_tensor_unwrap(e, v); },
       [](tsl_engine e, tsl_value v) {
         tsl_tensor_type type;

@@ -170,6 +170,19 @@ TEST_CASE("modules, logs and reports of C++ are texts", "[api]") {
   CHECK(engine.run("import others").error().kind == TSL_IO);
 }
 
+TEST_CASE("C++ asks about sources that are being written", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  engine.run("fn scaled(x, by) = x * by").value();
+  CHECK(engine.check("scaled(1, 2)").value() == "[]");
+  CHECK(engine.check("scaled(1)", "a.tsl").value().find("\"file\": \"a.tsl\"") != std::string::npos);
+  CHECK(engine.complete("scal", 4).value().find("\"text\":\"scaled\"") != std::string::npos);
+  CHECK(engine.complete("scal", 5).error().kind == TSL_MISUSE);
+  CHECK_FALSE(engine.is_complete("scaled(").value());
+  CHECK(engine.format("let x=1").value() == "let x = 1\n");
+  CHECK(engine.format("let", "b.tsl").error().file == "b.tsl");
+  CHECK(engine.run("ones([2])").value().display() == "f32[2] on cpu\n[1. 1.]");
+}
+
 TEST_CASE("lists, tuples and records are made of values of C++", "[api]") {
   auto engine = tsl::Engine::create().value();
   CHECK(engine.list(1, 2.5, "a", true, nullptr).value().text() == "[1, 2.5, \"a\", true, nil]");

@@ -277,6 +277,23 @@ TEST_CASE("checking runs nothing") {
   CHECK(run({"--check", "-e", "print(nosuch)"}).err.find("unknown name 'nosuch'") != std::string::npos);
 }
 
+TEST_CASE("checking opens no device, reads imported files, and treats warnings as asked") {
+  CHECK(run({"--check", "--device", "cuda:77", "-e", "print(1)"}).code == 0);
+  script("check_half.tsl", "print(\"it ran\")\nfn half(x) = x / 2\n");
+  const Outcome found = run({"--check", script("check_main.tsl", "import \"./check_half.tsl\" as h\nh.half(1, 2)\n")});
+  CHECK(found.code == 1);
+  CHECK(found.err.find("error[type]: half takes 1 argument, not 2") == 0);
+  CHECK(found.out.empty());
+  const std::string code = "let x = 1\nx + 1\nsum()";
+  const Outcome strict = run({"--check", "--json", "--warn", "error", "-e", code});
+  CHECK(strict.code == 1);
+  CHECK(strict.out.find("\"severity\": \"warning\"") == std::string::npos);
+  CHECK(strict.out.find("this value is not used") != std::string::npos);
+  CHECK(strict.out.find("sum is missing its argument") != std::string::npos);
+  CHECK(run({"--check", "--warn", "off", "-e", "let x = 1\nx + 1\nprint(x)"}).err.empty());
+  CHECK(run({"--check", "-e", "fn f(x: foo) = x"}).code == 1);
+}
+
 TEST_CASE("what is not ours on the command line is for the script") {
   Command command;
   const char* argv[] = {"tsl", "--seed", "7", "script.tsl", "--name", "a", "test", "--check"};

@@ -91,14 +91,26 @@ class Sequence {
     alignas(8) double memory[kLargestArray];
     const void* data;
     void* object;
-    switch (next() % 7) {
+    switch (next() % 8) {
       case 0: status_ = tsl_to_text(engine, of, &string); break;
       case 1: status_ = tsl_get_float(engine, of, &number); break;
       case 2: status_ = tsl_get_int(engine, of, &whole); break;
       case 3: status_ = tsl_tensor_get_type(engine, of, &type); break;
       case 4: status_ = tsl_tensor_read(engine, of, memory, next() % sizeof memory); break;
       case 5: status_ = tsl_get_foreign(engine, of, nullptr, &object); break;
+      case 6: status_ = tsl_display(engine, of, &string); break;
       default: status_ = tsl_tensor_map(engine, of, &data);
+    }
+  }
+  /// Asks about a source that is being written.
+  void write(tsl_engine engine) {
+    tsl_string string;
+    bool is_complete;
+    switch (next() % 4) {
+      case 0: status_ = tsl_check(engine, text(), text(), &string); break;
+      case 1: status_ = tsl_complete(engine, text(), next() % 32, &string); break;
+      case 2: status_ = tsl_format(engine, text(), text(), &string); break;
+      default: status_ = tsl_is_complete(engine, text(), &is_complete);
     }
   }
   /// Defines a type of the host's, and makes a value of it.
@@ -129,7 +141,7 @@ void Sequence::call() {
   const tsl_engine engine = host.engine();
   tsl_value result = {0};
   status_ = TSL_OK;
-  switch (next() % 17) {
+  switch (next() % 18) {
     case 0: status_ = tsl_run(engine, text(), text(), &result); break;
     case 1: status_ = tsl_get(engine, text(), &result); break;
     case 2: status_ = tsl_set(engine, text(), value()); break;
@@ -159,6 +171,7 @@ void Sequence::call() {
     case 13: make_tensor(engine, &result); break;
     case 14: read(engine); break;
     case 15: make_foreign(engine, &result); break;
+    case 16: write(engine); break;
     default: define(engine);
   }
   host.check(status_);

@@ -53,6 +53,9 @@ TEST_CASE("fields are completed: of records, of what they hold, and of tensors")
   CHECK(completed(s, "f(p.first.weight.sh") == Candidates{"shape"});
   CHECK(has(completed(s, "p.first.weight.resh"), "reshape("));
   CHECK(completed(s, "unknown.fi").empty());
+  s.engine.run_line("let odd = {\"\": 1, plain: 2}");
+  CHECK(has(completed(s, "odd."), "plain"));
+  CHECK_FALSE(has(completed(s, "odd."), ""));
 }
 
 TEST_CASE("methods are those builtins that take the value first") {
@@ -71,6 +74,8 @@ TEST_CASE("parameters of the call come first, as named arguments") {
   CHECK(completed(s, "scaled([1, 2], fac") == Candidates{"factor: "});
   CHECK(completed(s, "scaled((1), fac") == Candidates{"factor: "});
   CHECK_FALSE(has(completed(s, "[scaled(1), fac"), "factor: "));
+  s.engine.run_line("let slope = grad(scaled)");
+  CHECK(completed(s, "slope(1, fac") == Candidates{"factor: "});
 }
 
 TEST_CASE("modules and what they export are completed") {
@@ -83,6 +88,21 @@ TEST_CASE("modules and what they export are completed") {
   const Candidates arguments = completed(s, "nn.linear(x, w, b");
   CHECK(arguments.at(0) == "b: ");
   CHECK(has(arguments, "bool"));
+}
+
+TEST_CASE("what an entry itself declares and imports is known, files included, and runs nothing") {
+  Session s;
+  const fs::path file = fs::temp_directory_path() / ("tsl_module_" + std::to_string(getpid()) + ".tsl");
+  std::ofstream(file) << "print(\"it ran\")\nfn halved(x, by = 2) = x / by\n";
+  const std::string import = "import \"" + file.string() + "\" as own\n";
+  CHECK(completed(s, "import nn\nnn.lin") == Candidates{"linear"});
+  CHECK(completed(s, import + "own.ha") == Candidates{"halved"});
+  CHECK(completed(s, import + "own.halved(1, b").at(0) == "by: ");
+  CHECK(completed(s, "from \"" + file.string() + "\" import ") == Candidates{"halved"});
+  CHECK(completed(s, "fn scaled(x, factor) = x * factor\nscaled(1, fac").at(0) == "factor: ");
+  CHECK(completed(s, "ones([2]).sum(ax").at(0) == "axis: ");
+  CHECK(s.printed.empty());
+  fs::remove(file);
 }
 
 TEST_CASE("files are completed in texts") {

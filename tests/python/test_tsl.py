@@ -97,6 +97,33 @@ class Values(unittest.TestCase):
         del tensor
 
 
+class Sources(unittest.TestCase):
+    def test_a_source_is_checked_without_running_it(self):
+        engine = tsl.Engine()
+        engine.run("fn scaled(x, by) = x * by")
+        found = engine.check("print(1)\nscaled(2)", "a.tsl")
+        self.assertEqual([(each["file"], each["line"], each["kind"]) for each in found], [("a.tsl", 2, "type")])
+        self.assertEqual(engine.check("scaled(2, 3)"), [])
+
+    def test_what_could_stand_in_a_source_is_found(self):
+        engine = tsl.Engine()
+        engine.run("fn scaled(x, by) = x * by")
+        found = engine.complete("é = scal(1)", 8)
+        self.assertEqual((found["begin"], [each["text"] for each in found["candidates"]]), (4, ["scaled"]))
+        self.assertEqual(engine.complete("scaled(1, ")["call"]["active"], 1)
+        with self.assertRaises(IndexError):
+            engine.complete("a", 2)
+
+    def test_sources_are_laid_out_and_values_shown(self):
+        engine = tsl.Engine()
+        self.assertEqual(engine.format("let x=1"), "let x = 1\n")
+        with self.assertRaises(tsl.Error) as caught:
+            engine.format("let", "a.tsl")
+        self.assertEqual((caught.exception.kind, caught.exception.file), ("syntax", "a.tsl"))
+        self.assertEqual((engine.is_complete("f("), engine.is_complete("f()")), (False, True))
+        self.assertEqual(engine.run("ones([2])").display(), "f32[2] on cpu\n[1. 1.]")
+
+
 class Reports(unittest.TestCase):
     SOURCE = "@compile fn f(x) = exp(x) * 2.0\nfor i in 0..3 { f(ones([4])) }"
 

@@ -1,7 +1,8 @@
-// The builtins of an engine by name: C++ functions, dtypes, and the composites of the prelude, which are written in TSL
-// and loaded on first use.
+// The builtins by name: C++ functions, dtypes, and the composites of the prelude, which are written in TSL and loaded
+// on first use.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -12,12 +13,12 @@
 
 namespace tsl {
 
-class ModuleLoader;
-struct EmbeddedSource;
-
 class BuiltinTable final : public Builtins {
  public:
-  BuiltinTable(Interner& names, ModuleLoader& modules);
+  using LoadPrelude = std::function<Ref<Module>(const LibrarySource&)>;
+
+  /// `load` makes a module of a part of the prelude when one of its functions is asked for.
+  BuiltinTable(Interner& names, const Library& library, LoadPrelude load);
 
   const Value* native(Name name) const override;
   const Value* row(std::string_view name) const override;
@@ -38,13 +39,13 @@ class BuiltinTable final : public Builtins {
 
  private:
   void add_rows(std::span<const Builtin> rows);
-  void scan_prelude(const EmbeddedSource& source);
+  void scan_prelude(const LibrarySource& source);
 
   Interner& interner_;
-  ModuleLoader& modules_;
+  const LoadPrelude load_;
   std::unordered_map<Name, Value> values_;  // C++ functions, dtypes, and loaded composites
   std::unordered_map<Name, Value> rows_;
-  std::unordered_map<Name, const EmbeddedSource*> prelude_;  // the source that defines each composite
+  std::unordered_map<Name, const LibrarySource*> prelude_;  // the source that defines each composite
   std::unordered_map<Name, const ForeignType*> foreign_types_;
   std::unordered_map<const Builtin*, Signature> signatures_;
   /// Signatures of builtins that were called last, by their address: each call asks for one.

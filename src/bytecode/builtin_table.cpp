@@ -1,29 +1,23 @@
-#include "engine/builtin_table.h"
+#include "bytecode/builtin_table.h"
 
 #include <algorithm>
 #include <cstddef>
 
-#include "autodiff/builtins_autodiff.h"
 #include "base/error.h"
-#include "builtins/builtins.h"
 #include "bytecode/declaration.h"
-#include "engine/embedded.h"
-#include "engine/modules.h"
 
 namespace tsl {
 
-BuiltinTable::BuiltinTable(Interner& names, ModuleLoader& modules) : interner_(names), modules_(modules) {
-  add_rows(tensor_builtins());
-  add_rows(elementwise_builtins());
-  add_rows(host_builtins());
-  add_rows(autodiff_builtins());
+BuiltinTable::BuiltinTable(Interner& names, const Library& library, LoadPrelude load)
+    : interner_(names), load_(std::move(load)) {
+  for (const std::span<const Builtin> rows : library.builtins) add_rows(rows);
   values_ = rows_;
   for (int d = 0; d < kDTypeCount; ++d) {
     const DType dtype = static_cast<DType>(d);
     values_[interner_.intern(name_of(dtype))] = Value(dtype);
   }
-  for (const EmbeddedSource& source : embedded_sources()) {
-    if (is_prelude(source)) scan_prelude(source);
+  for (const LibrarySource& source : library.sources) {
+    if (source.is_prelude()) scan_prelude(source);
   }
 }
 
@@ -57,7 +51,7 @@ const ForeignType* BuiltinTable::foreign_type(Name name) const {
 
 /// Records the functions at the top level of a part of the prelude: lines that start with "fn name(". A name that
 /// starts with an underscore is private to its part.
-void BuiltinTable::scan_prelude(const EmbeddedSource& source) {
+void BuiltinTable::scan_prelude(const LibrarySource& source) {
   const std::string_view text = source.text;
   for (size_t line = 0; line < text.size();) {
     const size_t end = std::min(text.find('\n', line), text.size());
@@ -93,7 +87,7 @@ const Value* BuiltinTable::find(Name name) {
   if (found != values_.end()) return &found->second;
   const auto composite = prelude_.find(name);
   if (composite == prelude_.end()) return nullptr;
-  const Ref<Module> module = modules_.load_prelude(*composite->second);
+  const Ref<Module> module = load_(*composite->second);
   for (const auto& [exported, cell] : module->exports) {
     const auto part = prelude_.find(exported);
     if (part != prelude_.end() && part->second == composite->second) values_[exported] = cell->value;

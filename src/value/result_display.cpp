@@ -1,4 +1,4 @@
-#include "prompt/result_display.h"
+#include "value/result_display.h"
 
 #include <algorithm>
 #include <vector>
@@ -11,7 +11,7 @@
 #include "value/tensor_display.h"
 #include "value/utf8.h"
 
-namespace tsl::prompt {
+namespace tsl {
 
 namespace {
 
@@ -153,7 +153,7 @@ std::string display(Context& context, const Value& value) {
   return Outline(context).block(value, 0, 0);
 }
 
-std::string type_text(Context& context, const Value& value) {
+std::string type_text(const Value& value) {
   if (value.is(Tag::tensor)) return tensor_type(value.tensor());
   if (value.is(Tag::list)) return fmt::format("list of {}", value.as<List>().items.size());
   Items items;
@@ -161,11 +161,11 @@ std::string type_text(Context& context, const Value& value) {
   std::string text;
   for (size_t i = 0; i < items.values->size() && i < kMostItems; ++i) {
     const Value& item = (*items.values)[i];
-    const std::string type = item.is(Tag::tensor) ? describe(item.tensor()) : type_text(context, item);
+    const std::string type = item.is(Tag::tensor) ? describe(item.tensor()) : type_text(item);
     text += (i > 0 ? ", " : "") + (items.keys ? *items.keys->names[i] + ": " : "") + type;
   }
   if (items.values->size() > kMostItems) text += ", …";
   return items.open + text + items.close;
 }
 
-}  // namespace tsl::prompt
+}  // namespace tsl

@@ -6,16 +6,14 @@
 #include "value/value.h"
 
 namespace tsl {
-class Context;
-}
 
-namespace tsl::prompt {
+class Context;
 
 /// Formats a value over several lines if it does not fit one. A tensor shows its shape, dtype and device, and its
 /// corners if it is large; long lists, records and strings are cut.
 std::string display(Context& context, const Value& value);
 
 /// Describes what kind of value it is, with shapes, lengths and keys: "f32[2, 3] on cpu", "list of 3", "{w: f32[4]}".
-std::string type_text(Context& context, const Value& value);
+std::string type_text(const Value& value);
 
-}  // namespace tsl::prompt
+}  // namespace tsl

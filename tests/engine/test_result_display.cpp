@@ -1,17 +1,13 @@
 // Tests how the values of entries are shown.
-#include "prompt/result_display.h"
 #include "support/session.h"
+#include "value/result_display.h"
 
 using tsl::Session;
 
 namespace {
 
-std::string shown(Session& s, const std::string& code) {
-  return tsl::prompt::display(s.engine, s.engine.run_line(code));
-}
-std::string type(Session& s, const std::string& code) {
-  return tsl::prompt::type_text(s.engine, s.engine.run_line(code));
-}
+std::string shown(Session& s, const std::string& code) { return tsl::display(s.engine, s.engine.run_line(code)); }
+std::string type(Session& s, const std::string& code) { return tsl::type_text(s.engine.run_line(code)); }
 
 }  // namespace
 

@@ -1,16 +1,15 @@
-#include "engine/call_check.h"
+#include "analysis/call_check.h"
 
 #include <algorithm>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 
-#include "engine/builtin_table.h"
-#include "engine/engine.h"
-#include "engine/modules.h"
+#include "analysis/declared_values.h"
 #include "syntax/tree_walk.h"
 #include "value/signature.h"
 
-namespace tsl {
+namespace tsl::analysis {
 
 using ast::as;
 using ast::CallExpr;
@@ -27,7 +26,11 @@ namespace {
 
 class CallCheck {
  public:
-  CallCheck(Engine& engine, const ast::Module& module) : engine_(engine), module_(module) {}
+  CallCheck(Names& names, const ast::Module& module) : names_(names), module_(module) {
+    for (const Variable* variable : names.variables()) {
+      if (!variable->is_mutable) session_.insert(variable);
+    }
+  }
 
   std::vector<Error> run();
 
@@ -44,21 +47,23 @@ class CallCheck {
   void member(const FieldExpr& field);
   void call(const CallExpr& call);
   void check_arguments(const CallExpr& call, const Signature& signature);
-  const Signature* signature_of(const Expr& callee);
+  const Signature* called(const Expr& callee);
+  const Value* session_value(const Expr& e);
   const Signature* declared(const ast::Function* function);
   const ast::Module* imported_module(const Expr& object) const;
   const Variable* exported(const ast::Module& module, Name name) const;
-  void refuse_member(const ast::Module& module, Name path, Name name, Span span);
+  void refuse_member(const std::string& module, const std::vector<std::string>& members, Name name, Span span);
   void complain(const Error& error, Span span);
 
-  Engine& engine_;
+  Names& names_;
   const ast::Module& module_;
   std::vector<Error> errors_;
   std::vector<std::unique_ptr<ast::Module>> modules_;  // that the program imports
   std::unordered_map<const Variable*, Imported> imports_;
   std::unordered_map<const ast::Module*, Name> paths_;
   Functions functions_;
-  std::unordered_map<const ast::Function*, Signature> signatures_;
+  std::unordered_map<const ast::Function*, FunctionInfo> declared_;
+  std::unordered_set<const Variable*> session_;  // declared before the program, which cannot assign them
 };
 
 /// Adds the functions that are declared in a function or within it.
@@ -69,6 +74,14 @@ void note_functions(const ast::Function& function,
     functions[as<ast::FunctionStmt>(statement).variable] = as<ast::FunctionStmt>(statement).function;
   };
   walk_tree(function, {note, [](const Expr&, bool) {}});
+}
+
+std::vector<std::string> exports_of(const ast::Module& module) {
+  std::vector<std::string> names;
+  for (const Variable* variable : module.main->variables) {
+    if (variable->is_exported) names.push_back(*variable->name);
+  }
+  return names;
 }
 
 std::vector<Error> CallCheck::run() {
@@ -95,8 +108,11 @@ void CallCheck::complain(const Error& error, Span span) {
 
 void CallCheck::import(const ImportStmt& import) {
   try {
-    modules_.push_back(engine_.modules().read_import(import.path, import.is_file, module_.source));
-  } catch (const Failure& failure) { return complain(failure.error(), import.span); }
+    modules_.push_back(read_module(names_, *import.path, import.is_file, module_.source));
+  } catch (const Failure& failure) {
+    if (failure.error().is_final) throw;
+    return complain(failure.error(), import.span);
+  }
   const ast::Module& read = *modules_.back();
   paths_[&read] = import.path;
   note_functions(*read.main, functions_);
@@ -104,7 +120,7 @@ void CallCheck::import(const ImportStmt& import) {
   for (const ast::ImportedName& item : import.names) {
     const Variable* variable = exported(read, item.name);
     if (!variable) {
-      refuse_member(read, import.path, item.name, item.span);
+      refuse_member(*import.path, exports_of(read), item.name, item.span);
       continue;
     }
     const auto function = functions_.find(variable);
@@ -125,38 +141,45 @@ const ast::Module* CallCheck::imported_module(const Expr& object) const {
   return found == imports_.end() ? nullptr : found->second.module;
 }
 
-void CallCheck::refuse_member(const ast::Module& module, Name path, Name name, Span span) {
-  std::vector<std::string> known, hints;
-  for (const Variable* variable : module.main->variables) {
-    if (variable->is_exported) known.push_back(*variable->name);
-  }
-  if (std::string hint = suggest_name(*name, known); !hint.empty()) hints.push_back(std::move(hint));
-  complain({ErrorKind::name, fmt::format("module '{}' has no '{}'", *path, *name), span, std::move(hints), {}}, span);
+void CallCheck::refuse_member(const std::string& module, const std::vector<std::string>& members, Name name,
+                              Span span) {
+  std::vector<std::string> hints;
+  if (std::string hint = suggest_name(*name, members); !hint.empty()) hints.push_back(std::move(hint));
+  complain({ErrorKind::name, fmt::format("module '{}' has no '{}'", module, *name), span, std::move(hints), {}}, span);
 }
 
 void CallCheck::member(const FieldExpr& field) {
   const ast::Module* module = imported_module(*field.object);
-  if (module && !exported(*module, field.field)) refuse_member(*module, paths_[module], field.field, field.field_span);
+  if (module && !exported(*module, field.field))
+    refuse_member(*paths_[module], exports_of(*module), field.field, field.field_span);
+  const Value* value = session_value(*field.object);
+  if (!value || !value->is(Tag::module) || value->as<Module>().find(field.field)) return;
+  std::vector<std::string> members;
+  for (const auto& [name, cell] : value->as<Module>().exports) members.push_back(*name);
+  refuse_member(value->as<Module>().name, members, field.field, field.field_span);
 }
 
 // ---- Calls ---------------------------------------------------------------------------------------------
 
 const Signature* CallCheck::declared(const ast::Function* function) {
-  const auto [at, is_new] = signatures_.try_emplace(function);
-  Signature& signature = at->second;
-  if (!is_new) return &signature;
-  signature.function = function->name ? *function->name : "<lambda>";
-  for (const ast::Parameter& parameter : function->parameters) {
-    ParameterInfo info;
-    info.name = parameter.variable->name;
-    info.has_default = parameter.default_value != nullptr;
-    signature.parameters.push_back(std::move(info));
+  auto known = declared_.find(function);
+  if (known == declared_.end()) known = declared_.emplace(function, declared_info(*function, names_.builtins())).first;
+  return &known->second.signature;
+}
+
+/// Returns the value of a variable of a session, or of a member of a module in one; null for other expressions.
+const Value* CallCheck::session_value(const Expr& e) {
+  if (e.kind == ExprKind::name) {
+    const NameExpr& name = as<NameExpr>(e);
+    return session_.count(name.variable) ? names_.value(name.name) : nullptr;
   }
-  return &signature;
+  const Value* object = e.kind == ExprKind::field ? session_value(*as<FieldExpr>(e).object) : nullptr;
+  return object && object->is(Tag::module) ? member_of(*object, as<FieldExpr>(e).field) : nullptr;
 }
 
 /// Returns the signature of what is called, if it is known before the program runs; else null.
-const Signature* CallCheck::signature_of(const Expr& callee) {
+const Signature* CallCheck::called(const Expr& callee) {
+  if (const Value* value = session_value(callee)) return signature_of(names_, *value);
   if (callee.kind == ExprKind::field) {
     const ast::Module* module = imported_module(*as<FieldExpr>(callee).object);
     const Variable* variable = module ? exported(*module, as<FieldExpr>(callee).field) : nullptr;
@@ -166,10 +189,8 @@ const Signature* CallCheck::signature_of(const Expr& callee) {
   if (callee.kind != ExprKind::name) return nullptr;
   const NameExpr& name = as<NameExpr>(callee);
   if (!name.variable) {
-    const Value* builtin = engine_.builtins().find(name.name);
-    if (!builtin) return nullptr;
-    if (builtin->is(Tag::function)) return &builtin->as<tsl::Function>().info->signature;
-    return builtin->is(Tag::builtin) ? &engine_.builtins().signature(builtin->as<BuiltinFunction>()) : nullptr;
+    const Value* builtin = names_.builtins().find(name.name);
+    return builtin ? signature_of(names_, *builtin) : nullptr;
   }
   const auto function = functions_.find(name.variable);
   if (function != functions_.end()) return declared(function->second);
@@ -203,13 +224,11 @@ void CallCheck::check_arguments(const CallExpr& call, const Signature& signature
 }
 
 void CallCheck::call(const CallExpr& call) {
-  if (const Signature* signature = signature_of(*call.callee)) check_arguments(call, *signature);
+  if (const Signature* signature = called(*call.callee)) check_arguments(call, *signature);
 }
 
 }  // namespace
 
-std::vector<Error> find_call_errors(Engine& engine, const ast::Module& module) {
-  return CallCheck(engine, module).run();
-}
+std::vector<Error> find_call_errors(Names& names, const ast::Module& module) { return CallCheck(names, module).run(); }
 
-}  // namespace tsl
+}  // namespace tsl::analysis

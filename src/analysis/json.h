@@ -1,0 +1,22 @@
+// Formats what analyses find as JSON, for editors.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/call_help.h"
+#include "analysis/completion.h"
+#include "base/error.h"
+
+namespace tsl::analysis {
+
+/// Formats errors and warnings as a JSON array: {"file", "line", "column", "end_line", "end_column", "severity",
+/// "kind", "message", "hints", "notes", "related"} each.
+std::string diagnostics_json(const std::vector<Error>& errors, const SourceMap& sources);
+
+/// Formats what could stand at a cursor as a JSON object: {"begin", "candidates": [{"text", "kind", "doc"}], "call":
+/// {"declaration", "parameters": [[begin, end]], "active", "doc"}}; "call" is null without one.
+std::string completion_json(const Completion& completion, const std::optional<CallHelp>& call);
+
+}  // namespace tsl::analysis

@@ -1,0 +1,67 @@
+#include "analysis/names.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "value/signature.h"
+
+namespace tsl::analysis {
+
+namespace fs = std::filesystem;
+
+const Value* find_value(Names& names, Name name) {
+  const Value* variable = names.value(name);
+  return variable ? variable : names.builtins().find(name);
+}
+
+const Signature* signature_of(Names& names, const Value& callee) {
+  if (callee.is(Tag::function)) return &callee.as<Function>().info->signature;
+  return callee.is(Tag::builtin) ? &names.builtins().signature(callee.as<BuiltinFunction>()) : nullptr;
+}
+
+const Value* member_of(const Value& object, Name name) {
+  if (object.is(Tag::record)) {
+    const Value* field = object.as<Record>().find(name);
+    return field && !field->is(Tag::absent) ? field : nullptr;
+  }
+  const Cell* cell = object.is(Tag::module) ? object.as<Module>().find(name) : nullptr;
+  return cell && cell->is_set ? &cell->value : nullptr;
+}
+
+ResolveOptions resolve_options(const Builtins& builtins, const Library& library,
+                               std::vector<ast::Variable*> predeclared) {
+  ResolveOptions options;
+  options.is_builtin = [&builtins](Name name) { return builtins.contains(name); };
+  options.builtin_names = [&builtins] { return builtins.names(); };
+  options.is_module = [&library](Name name) { return library.module(*name) != nullptr; };
+  options.predeclared = std::move(predeclared);
+  return options;
+}
+
+std::unique_ptr<ast::Module> read_module(Names& names, const std::string& path, bool is_file,
+                                         uint32_t importing_source) {
+  const uint32_t source = names.add_module(path, is_file, importing_source);
+  return parse_resolved(names.sources(), source, names.interner(), resolve_options(names.builtins(), names.library()));
+}
+
+std::optional<ModuleSource> library_module(const Library& library, const std::string& name) {
+  const LibrarySource* source = library.module(name);
+  if (!source) return std::nullopt;
+  return ModuleSource{fmt::format("<{}>", name), fmt::format("<stdlib>/{}.tsl", name), std::string(source->text)};
+}
+
+std::vector<std::string> list_folder(const std::string& folder) {
+  std::vector<std::string> entries;
+  std::error_code failed;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.empty() ? "." : folder, failed)) {
+    std::error_code ignored;
+    const std::string name = entry.path().filename().string();
+    entries.push_back(entry.is_directory(ignored) ? name + "/" : name);
+  }
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+}  // namespace tsl::analysis

@@ -1,0 +1,16 @@
+#include "engine/library.h"
+
+#include "autodiff/builtins_autodiff.h"
+#include "builtins/builtins.h"
+
+namespace tsl {
+
+const Library& standard_library() {
+  static const Library library{
+      {tensor_builtins(), elementwise_builtins(), host_builtins(), autodiff_builtins()},
+      embedded_sources(),
+  };
+  return library;
+}
+
+}  // namespace tsl

@@ -1,0 +1,20 @@
+#include "value/builtin.h"
+
+namespace tsl {
+
+const LibrarySource* Library::module(std::string_view name) const {
+  for (const LibrarySource& source : sources) {
+    if (source.name == name && !source.is_prelude()) return &source;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Library::module_names() const {
+  std::vector<std::string> names;
+  for (const LibrarySource& source : sources) {
+    if (!source.is_prelude()) names.emplace_back(source.name);
+  }
+  return names;
+}
+
+}  // namespace tsl
