@@ -93,6 +93,7 @@ DeclaredValues::DeclaredValues(Names& names, const std::string& text, const std:
   const std::unique_ptr<ast::Module> module = read_unfinished(names, text, path);
   if (!module) return;
   source_ = module->source;
+  for (const ast::Variable* variable : module->main->variables) values_[variable->name] = Value::absent();
   for_each_function(*module->main, names.builtins(), [&](const ast::Variable& variable, Value function) {
     values_[variable.name] = std::move(function);
   });

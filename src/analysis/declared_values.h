@@ -29,6 +29,7 @@ class DeclaredValues {
   /// Leaves out what cannot be read of the text or of the modules that it imports.
   DeclaredValues(Names& names, const std::string& text, const std::string& path);
 
+  /// Returns the value of a name, which is absent if it is not known; null if the text does not declare it.
   const Value* find(Name name) const;
   const std::unordered_map<Name, Value>& all() const { return values_; }
   /// Returns the module that `import path` means in the text; null if it cannot be read.

@@ -5,6 +5,7 @@ namespace tsl::analysis {
 const Value* Meanings::find(std::string_view name) {
   const Name known = names_.interner().intern(name);
   const Value* declared = declared_.find(known);
+  if (declared && declared->is(Tag::absent)) return names_.value(known);  // as in `let p = p.field` at a prompt
   return declared ? declared : find_value(names_, known);
 }
 

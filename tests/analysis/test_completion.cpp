@@ -66,6 +66,7 @@ TEST_CASE("literals are known before they run") {
   CHECK(completed(workspace, point + "poi|") == Texts{"point (variable) "});
   CHECK(completed(workspace, "let half = fn(x, by = 2) = x / by\nhalf(1, b|").at(0) == "by:  (argument) by = 2");
   CHECK(completed(workspace, "var changed = {left: 1}\nchanged.|").empty());
+  CHECK(completed(workspace, "let split = sum([1])\nspl|") == Texts{"split (variable) "});  // no builtin here
 }
 
 TEST_CASE("members of modules are completed from their sources") {
@@ -103,6 +104,7 @@ TEST_CASE("the call whose arguments are being written is shown, with the paramet
   CHECK(help("fn scaled(x: f32[n, 2], by = (1, 2)) -> f32[n] = x\nscaled(a, ") ==
         "scaled(x: f32[n, 2], by = (1, 2)) -> f32[n] <by = (1, 2)>");
   CHECK(help("sum([1, ") == "none");
+  CHECK(help("let sum = split(\"a\")[0]\nsum(") == "none");
   CHECK(help("unknown(") == "none");
   CHECK(help("sum(1)") == "none");
 }

@@ -52,6 +52,7 @@ TEST_CASE("fields are completed: of records, of what they hold, and of tensors")
   CHECK(completed(s, "p.first.we") == Candidates{"weight"});
   CHECK(completed(s, "f(p.first.weight.sh") == Candidates{"shape"});
   CHECK(has(completed(s, "p.first.weight.resh"), "reshape("));
+  CHECK(completed(s, "let p = p.fi") == Candidates{"first"});
   CHECK(completed(s, "unknown.fi").empty());
   s.engine.run_line("let odd = {\"\": 1, plain: 2}");
   CHECK(has(completed(s, "odd."), "plain"));
