@@ -13,27 +13,18 @@ using namespace tsl::api;
 
 namespace {
 
-struct DTypeRow {
-  DType dtype;
-  DlpackType dlpack;
-};
-constexpr DTypeRow kRows[] = {{DType::boolean, {kDlBool, 8, 1}}, {DType::u8, {kDlUInt, 8, 1}},
-                              {DType::i8, {kDlInt, 8, 1}},       {DType::i16, {kDlInt, 16, 1}},
-                              {DType::i32, {kDlInt, 32, 1}},     {DType::i64, {kDlInt, 64, 1}},
-                              {DType::f16, {kDlFloat, 16, 1}},   {DType::bf16, {kDlBfloat, 16, 1}},
-                              {DType::f32, {kDlFloat, 32, 1}},   {DType::f64, {kDlFloat, 64, 1}}};
-static_assert(std::size(kRows) == kDTypeCount);
+DlpackType dtype_to(DType dtype) {
+  const DTypeRow& row = row_of(dtype);
+  return {row.dlpack, static_cast<uint8_t>(8 * row.bytes), 1};
+}
 
 DType dtype_from(const DlpackType& type) {
-  const auto* const row = std::find_if(std::begin(kRows), std::end(kRows), [&](auto& r) { return r.dlpack == type; });
-  if (row == std::end(kRows))
+  const auto* const row =
+      std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](auto& r) { return dtype_to(r.dtype) == type; });
+  if (row == std::end(kDTypes))
     fail(ErrorKind::type, "TSL has no dtype for DLPack's code {} with {} bits and {} lanes", type.code, type.bits,
          type.lanes);
   return row->dtype;
-}
-
-DlpackType dtype_to(DType dtype) {
-  return std::find_if(std::begin(kRows), std::end(kRows), [&](auto& r) { return r.dtype == dtype; })->dlpack;
 }
 
 Device device_from(const DlpackTensor& from) {

@@ -131,9 +131,9 @@ const Value& gradient_at(const HostFunction& function, const Value& gradients, s
   fail(ErrorKind::value, "the derivative of {} must return a list of {} gradients", function.name, count);
 }
 
-/// The derivative rule of all native functions. Rules get nothing but the call, so the function is in its attributes.
+/// The derivative rule of all native functions.
 void differentiate(VjpCall& call) {
-  const auto& function = *reinterpret_cast<const HostFunction*>(call.attrs.size);
+  const HostFunction& function = *static_cast<const HostOp&>(call.op).function;
   Context& context = function.host.engine();
   if (context.runtime().listeners().listening())
     fail(ErrorKind::type, "the derivative of the host's function {} cannot be differentiated", function.name);
@@ -165,9 +165,7 @@ Value call_recorded(Context& context, const HostFunction& function, std::span<co
     if (!value.is(Tag::tensor)) fail(ErrorKind::type, "{} has a derivative, so it must return a tensor", function.name);
     result = alias(context.ops(), value.tensor());  // a handle that no other call has
   }
-  Attrs attrs;
-  attrs.size = reinterpret_cast<int64_t>(&function);
-  runtime.listeners().record(function.op, operands, attrs, result, Origin());
+  runtime.listeners().record(function.op, operands, {}, result, Origin());
   return Value(result);
 }
 
@@ -191,6 +189,20 @@ Value call_host(Context& context, Args args) {
   return runtime.effect(run_host, with_function(function, args.values));
 }
 
+HostOp op_of(const HostFunction& function) {
+  return {{.traits = {.fuses_as = FusesAs::nothing,
+                      .writes_into = WritesInto::fresh,
+                      .operands = OperandRule::tensors,
+                      .axis = AxisUse::none,
+                      .needs = InputNeed::nothing,
+                      .category = Category::library,
+                      .operations = std::nullopt,
+                      .failure = nullptr},
+           .arity = -1,
+           .vjp = differentiate},
+          &function};
+}
+
 }  // namespace
 
 HostFunction::HostFunction(Host& owner, const tsl_function& given)
@@ -200,18 +212,16 @@ HostFunction::HostFunction(Host& owner, const tsl_function& given)
       call(given.call),
       derivative(given.derivative),
       user(given.user),
-      is_pure(given.is_pure) {
+      is_pure(given.is_pure),
+      op(op_of(*this)) {
   const std::string_view text = signature_text;
   name = text.substr(0, text.find('('));
+  op.name = name;
   signature = text;
   doc = doc_text;
   Builtin::function = call_host;
   family = "host";
   has_effect = !is_pure;
-  op.name = name;
-  op.op_class = OpClass::assign;  // no elementwise one: tapes keep the attributes
-  op.arity = -1;
-  op.vjp = differentiate;
 }
 
 HostFunction::~HostFunction() {

@@ -10,6 +10,13 @@
 
 namespace tsl::api {
 
+struct HostFunction;
+
+/// What tapes record of a call of a function that has a derivative.
+struct HostOp : OpDef {
+  const HostFunction* function;
+};
+
 /// A builtin that calls a function of the host program.
 struct HostFunction : Builtin {
   HostFunction(Host& host, const tsl_function& given);
@@ -23,7 +30,7 @@ struct HostFunction : Builtin {
   void* const user;
   const bool is_pure;
   tsl_release_function release = nullptr;  // called by the destructor
-  OpDef op;                                // what tapes record of a call, if there is a derivative
+  HostOp op;
 };
 
 }  // namespace tsl::api

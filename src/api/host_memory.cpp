@@ -17,9 +17,7 @@ namespace tsl::api {
 
 namespace {
 
-constexpr DType kDTypes[] = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
-                             DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
-static_assert(std::size(kDTypes) == kDTypeCount);
+static_assert(TSL_DTYPE_BOOL == static_cast<int>(DType::boolean) && TSL_DTYPE_F64 == kDTypeCount - 1);
 static_assert(TSL_MAX_RANK == kMaxRank);
 
 [[noreturn]] void too_many_elements() { throw Misuse{"'type' describes more elements than memory can hold"}; }
@@ -85,12 +83,10 @@ ForeignMemory* foreign_memory(const Tensor& tensor) {
 
 DType dtype_of(tsl_dtype dtype) {
   if (dtype < 0 || dtype >= kDTypeCount) throw Misuse{"'type->dtype' is no dtype"};
-  return kDTypes[dtype];
+  return static_cast<DType>(dtype);
 }
 
-tsl_dtype dtype_of(DType dtype) {
-  return static_cast<tsl_dtype>(std::find(std::begin(kDTypes), std::end(kDTypes), dtype) - kDTypes);
-}
+tsl_dtype dtype_of(DType dtype) { return static_cast<tsl_dtype>(dtype); }
 
 CheckedType checked(DType dtype, std::span<const int64_t> shape, const int64_t* strides) {
   CheckedType out;

@@ -35,8 +35,8 @@ namespace {
 
 const Attrs kNoAttrs;
 
-/// Whether the derivative may need attributes. Elementwise ops, most of all calls, have none, except cast.
-bool reads_attrs(const OpDef& def) { return def.op_class != OpClass::elementwise || def.op == Op::cast; }
+/// Whether the derivative may need attributes: most calls have none.
+bool reads_attrs(const OpDef& def) { return def.traits.operands != OperandRule::promoted; }
 
 /// Whether a reshape or expansion keeps the operand's shape. With numeric sizes such calls are dropped before; with
 /// symbols the equality may show only when they are compared. Recording the call then would change the order in which
@@ -142,6 +142,7 @@ void Tape::differentiate(Ops& ops, const Call& call, const Tensor& gradient, Scr
   for (size_t i = 0; i < count; ++i) scratch.needed[i] = nodes[i] != TensorNumbers::kNone;
   const std::span<Tensor> found(scratch.gradients.data(), count);
   VjpCall rule{ops,
+               *call.def,
                {operands_.data() + call.first_operand, count},
                call.attrs ? *call.attrs : kNoAttrs,
                call.result,

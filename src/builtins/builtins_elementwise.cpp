@@ -147,9 +147,9 @@ Value clamp_builtin(Context& context, Args args) {
 #define TSL_OPERAND "tensor | number | bool | list | tuple"
 
 constexpr Builtin kRows[] = {
-#define TSL_UNARY(name, rule, fallible, doc, dx) \
+#define TSL_UNARY(name, rule, fallible, cost, doc, dx) \
   {#name, #name "(x: " TSL_OPERAND ")", doc, unary_builtin<Op::name, ScalarOp::name>, "elementwise"},
-#define TSL_BINARY(name, rule, fallible, doc, da, db)                                                      \
+#define TSL_BINARY(name, rule, fallible, cost, doc, da, db)                                                \
   {#name, #name "(a: " TSL_OPERAND ", b: " TSL_OPERAND ")", doc, binary_builtin<Op::name, ScalarOp::name>, \
    "elementwise"},
 #define TSL_TERNARY(...)

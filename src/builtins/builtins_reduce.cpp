@@ -205,9 +205,9 @@ template <Op kOp> Value tensor_builtin(Context& context, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-#define TSL_REDUCTION(name, combiner, rule, step, of_nothing, builtin, signature, doc, vjp) \
+#define TSL_REDUCTION(name, combiner, rule, cost, step, of_nothing, builtin, signature, doc, vjp) \
   {#name, signature, doc, builtin##_builtin<Op::name>, "reduce"},
-#define TSL_ARG_REDUCTION(name, combiner, builtin, signature, doc) \
+#define TSL_ARG_REDUCTION(name, combiner, cost, builtin, signature, doc) \
   {#name, signature, doc, builtin##_builtin<Op::name>, "reduce"},
 #include "tensor/bodies/reductions.def"
 #undef TSL_REDUCTION

@@ -35,7 +35,7 @@ std::optional<Error> BroadcastCheck::follow(const OpDef& op, std::span<const Ope
   };
   const bool goes_on = pairs_ && std::any_of(operands.begin(), operands.end(), is_of_pairs);
   if (result.get() == pairs_) pairs_ = nullptr;  // other elements in the memory of the last one
-  if (op.op_class == OpClass::elementwise) {
+  if (is_elementwise(op)) {
     const bool begins = makes_pairs(operands) && !interpreter_.is_in_library();
     if (op.op != Op::cast) count_ = 0;  // an operand's dtype may change before it is broadcast
     if (begins) {
@@ -45,8 +45,7 @@ std::optional<Error> BroadcastCheck::follow(const OpDef& op, std::span<const Ope
     if (begins || (goes_on && result.rank() == 2)) pairs_ = result.get();
     return std::nullopt;
   }
-  if (op.op_class != OpClass::reduction || !goes_on || attrs.axes.size() != 2 || ops_.origin().is_backward)
-    return std::nullopt;
+  if (!is_reduction(op) || !goes_on || attrs.axes.size() != 2 || ops_.origin().is_backward) return std::nullopt;
   pairs_ = nullptr;
   return make_warning(
       fmt::format("`{}` of a column [n, 1] and a vector [n] is a matrix [n, n], which is then reduced to one number",

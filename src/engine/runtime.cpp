@@ -451,7 +451,7 @@ int64_t EngineRuntime::tensor_limit(Device device) { return devices_.at(device).
 
 void EngineRuntime::after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                           const Tensor& result) {
-  if (op.op_class == OpClass::view) {
+  if (op.view) {
     if (has_pending_symbols()) result->layout = tsl::without_symbols(result.layout());
     if (trace()) trace()->watch(operands[0].tensor, result);
   }

@@ -24,10 +24,10 @@ class Needs {
     for (NodeId id = 0; id < graph.size(); ++id) {
       const Node& node = graph[id];
       if (node.is_input) continue;
-      const OpClass op_class = node.def().op_class;
-      if (op_class == OpClass::take || op_class == OpClass::scatter)
+      const InputNeed need = node.def().traits.needs;
+      if (need == InputNeed::index)
         bound(node.args[1].node, node.args[0].layout.shape[static_cast<int>(node.attrs.batch)].hint());
-      if (op_class == OpClass::nonzero) count(node.args[0], node.attrs.count.hint());
+      if (need == InputNeed::trues) count(node.args[0], node.attrs.count.hint());
     }
   }
 

@@ -16,26 +16,52 @@ void append(std::vector<uint64_t>& key, const Dims& dims) {
 }
 
 /// Appends the attributes that differ from their defaults, after a bit mask of these.
-void append(std::vector<uint64_t>& key, const Attrs& attrs) {
-  static const Attrs defaults;
-  const size_t at = key.size();
-  uint64_t set = attrs.axes.size() << 8 | static_cast<uint64_t>(attrs.shape.rank()) << 16;
-  uint64_t bit = 1;
-  key.push_back(0);
-  const auto add = [&](int64_t value, int64_t usual) {
-    if (value != usual) {
-      set |= bit;
-      key.push_back(static_cast<uint64_t>(value));
-    }
-    bit <<= 1;
-  };
-  for (size_t i = 0; i < attrs.numbers().size(); ++i) add(attrs.numbers()[i], defaults.numbers()[i]);
-  add(attrs.start.hint(), 0);
-  add(attrs.count.hint(), 0);
-  key[at] = set;
-  for (int64_t axis : attrs.axes) key.push_back(static_cast<uint64_t>(axis));
-  for (const Dim& extent : attrs.shape) key.push_back(static_cast<uint64_t>(extent.hint()));
-}
+class AttrsKey {
+ public:
+  AttrsKey(std::vector<uint64_t>& key, const Attrs& attrs) : key_(key) {
+    static const Attrs usual;
+    const size_t at = key.size();
+    key.push_back(0);
+    Attrs::for_each_field([&](const char*, auto field) {
+      add(attrs.*field, usual.*field);
+      bit_ <<= 1;
+    });
+    key[at] = set_;
+  }
+
+ private:
+  void put(uint64_t value) { key_.push_back(value); }
+  void add(bool value, bool usual) { set_ |= value != usual ? bit_ : 0; }
+  void add(int64_t value, int64_t usual) {
+    if (value == usual) return;
+    set_ |= bit_;
+    put(static_cast<uint64_t>(value));
+  }
+  void add(DType value, DType usual) { add(static_cast<int64_t>(value), static_cast<int64_t>(usual)); }
+  void add(const Device& value, const Device&) { add(int64_t{value.backend} << 8 | value.ordinal, 0); }
+  void add(const Dim& value, const Dim&) { add(value.hint(), 0); }
+  void add(const Ints& value, const Ints&) {
+    if (value.empty()) return;
+    set_ |= bit_;
+    put(value.size());
+    for (int64_t i : value) put(static_cast<uint64_t>(i));
+  }
+  void add(const Dims& value, const Dims&) {
+    if (value.rank() == 0) return;
+    set_ |= bit_;
+    append(key_, value);
+  }
+  void add(const Layout& value, const Layout& usual) {
+    if (same(value, usual)) return;
+    set_ |= bit_;
+    append(key_, value.shape);
+    append(key_, value.strides);
+    put(static_cast<uint64_t>(value.offset.hint()));
+  }
+
+  std::vector<uint64_t>& key_;
+  uint64_t set_ = 0, bit_ = 1;
+};
 
 /// Clears the operands at the end of a scope, also after an error, so that their memory can be reused at once.
 class ClearOnExit {
@@ -63,17 +89,10 @@ size_t EagerExecutor::KeyHash::operator()(const Key& key) const {
 void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                              const TensorType& type, Device device) {
   key_.clear();
-  key_.push_back(static_cast<uint64_t>(op.op) | static_cast<uint64_t>(attrs.dtype) << 16 |
-                 static_cast<uint64_t>(attrs.keepdims) << 20 | static_cast<uint64_t>(attrs.descending) << 21 |
-                 static_cast<uint64_t>(attrs.from_start) << 22 | static_cast<uint64_t>(type.dtype) << 24 |
+  key_.push_back(static_cast<uint64_t>(op.op) | static_cast<uint64_t>(type.dtype) << 24 |
                  static_cast<uint64_t>(device.backend) << 32 | static_cast<uint64_t>(device.ordinal) << 40 |
                  static_cast<uint64_t>(operands.size()) << 48);
-  append(key_, attrs);
-  if (attrs.view.rank() > 0 || op.op == Op::assign_view) {
-    append(key_, attrs.view.shape);
-    append(key_, attrs.view.strides);
-    key_.push_back(static_cast<uint64_t>(attrs.view.offset.hint()));
-  }
+  AttrsKey(key_, attrs);
   for (const Operand& operand : operands) {
     if (!operand.is_tensor()) {
       key_.push_back(1000 + static_cast<uint64_t>(operand.scalar.type));

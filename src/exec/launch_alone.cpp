@@ -29,6 +29,7 @@ class Extraction {
 
   LaunchAlone run() {
     plan().options = whole_.options;
+    plan().device = whole_.device;
     copy_nodes();
     for (uint32_t i = 0; i < operands_.size(); ++i) add_buffer(operands_[i], Buffer::Kind::input, i);
     add_outputs();
@@ -130,8 +131,7 @@ bool uses_memory_of(const Plan& plan, uint32_t launch, uint32_t buffer) {
 
 bool writes_parts(const Plan& plan, const std::vector<uint32_t>& launch) {
   return std::any_of(launch.begin(), launch.end(), [&](uint32_t k) {
-    const OpClass op_class = plan.graph[plan.kernels[k].nodes[0]].def().op_class;
-    return op_class == OpClass::concat || op_class == OpClass::assign || op_class == OpClass::scatter;
+    return plan.graph[plan.kernels[k].nodes[0]].def().traits.writes_into != WritesInto::fresh;
   });
 }
 

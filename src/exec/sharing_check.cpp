@@ -221,8 +221,8 @@ class IsolatedRun : public BufferReader {
   }
 };
 
-/// Compares the memory of a run with the history, of a run that fails until a launch may have done so: a device goes on,
-/// and leaves out launches that overwrite donated inputs.
+/// Compares the memory of a run with the history, of a run that fails until a launch may have done so: a device goes
+/// on, and leaves out launches that overwrite donated inputs.
 class ComparedRun : public BufferReader {
  public:
   ComparedRun(const Plan& plan, const DeviceMemory& memory, Device device, History& history, Inputs inputs, bool fails)

@@ -27,7 +27,8 @@ const char* name_of(Pass pass) {
 namespace {
 
 /// Runs the passes on the graph.
-Graph rewrite(Graph graph, const PlanOptions& options, CompileObserver* observer, Target* target) {
+Graph rewrite(Graph graph, const PlanOptions& options, const DeviceTraits& device, CompileObserver* observer,
+              Target* target) {
   const bool checks = enforces_specification();
   const auto has_ended = [&](Pass pass) {
     poll_stop();
@@ -47,30 +48,30 @@ Graph rewrite(Graph graph, const PlanOptions& options, CompileObserver* observer
   if (observer && observer->wants_reasons()) {
     on_decision = [&](const Node& node, const char* decision) { observer->on_recompute(options, node, decision); };
   }
-  graph = recompute(std::move(graph), target ? target->rates() : Rates(), on_decision);
+  graph = recompute(std::move(graph), target ? target->rates() : Rates(), device, on_decision);
   has_ended(Pass::recompute);
   if (options.fast_numerics && target) {
     graph = absorb_epilogues(std::move(graph), [&](const Node& product) { return target->has_epilogue(product); });
     has_ended(Pass::absorb_epilogues);
   }
-  const bool branches = target && target->branches_by_part();
-  graph = view_parts(std::move(graph), branches);
+  graph = view_parts(std::move(graph), device.branches_by_part);
   has_ended(Pass::view_parts);
-  graph = embed_producers(std::move(graph), branches);
+  graph = embed_producers(std::move(graph), device.branches_by_part);
   has_ended(Pass::embed);
   return graph;
 }
 
 }  // namespace
 
-Plan make_plan(Graph graph, const PlanOptions& options, CompileObserver* observer) {
+Plan make_plan(Graph graph, const PlanOptions& options, const DeviceTraits& device, CompileObserver* observer) {
   Plan plan;
   plan.options = options;
+  plan.device = device;
   plan.graph = std::move(graph);
   // Temporary data: most graphs are small, and all of it is freed at once.
   std::byte local[8 * 1024];
   std::pmr::monotonic_buffer_resource scratch(local, sizeof local);
-  const Fusion fusion = fuse(plan.graph, observer && observer->wants_reasons(), options.resident, &scratch);
+  const Fusion fusion = fuse(plan.graph, observer && observer->wants_reasons(), device.resident, &scratch);
   if (observer) observer->on_fusion(options, plan.graph, fusion);
   lower(plan, fusion, &scratch);
   if (enforces_specification()) verify_kernels(plan, "lower");
@@ -83,9 +84,8 @@ Plan make_plan(Graph graph, const PlanOptions& options, CompileObserver* observe
 }
 
 Plan compile(Graph graph, const PlanOptions& options, CompileObserver* observer, Target* target) {
-  PlanOptions of_target = options;
-  if (target) of_target.resident = target->rates().resident;
-  return make_plan(rewrite(std::move(graph), of_target, observer, target), of_target, observer);
+  const DeviceTraits device = target ? target->traits() : DeviceTraits();
+  return make_plan(rewrite(std::move(graph), options, device, observer, target), options, device, observer);
 }
 
 }  // namespace tsl::graph

@@ -34,6 +34,7 @@ Plan compile(Graph graph, const PlanOptions& options = {}, CompileObserver* obse
              Target* target = nullptr);
 
 /// Does the second half of compile(): makes the plan of a graph after all passes.
-Plan make_plan(Graph graph, const PlanOptions& options = {}, CompileObserver* observer = nullptr);
+Plan make_plan(Graph graph, const PlanOptions& options = {}, const DeviceTraits& device = {},
+               CompileObserver* observer = nullptr);
 
 }  // namespace tsl::graph

@@ -27,7 +27,7 @@ class Copier {
   /// Adds a node that replaces part of node `id`. Its operands are nodes of the new graph.
   NodeId add(NodeId id, Op op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type) {
     Origin origin = from_[id].origin();
-    const bool is_of_reduction = origin.work == ComposedWork::none && from_[id].def().op_class == OpClass::reduction;
+    const bool is_of_reduction = origin.work == ComposedWork::none && is_reduction(from_[id].def());
     if (is_of_reduction) origin.work = ComposedWork::reduction;
     return to_.add(op_def(op), std::move(args), attrs, type, origin, from_[id].order);
   }

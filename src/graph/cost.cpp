@@ -10,21 +10,11 @@ namespace tsl::graph {
 
 namespace {
 
-// Operations, as measured on the CPU beside an addition of f32 in a cache (AVX-512, November 2026).
+// Operations, as those in the op table: measured on the CPU beside an addition of f32 in a cache (AVX-512, November
+// 2026).
 constexpr double kFunction = 8;       // from here on, those of f64 are no loops over vectors
 constexpr double kWideFunction = 24;  // how much longer they take
 constexpr double kConversion = 3;     // from and to 16 bits
-
-/// Returns the operations that an op costs for each element of f32.
-double operations_of_f32(Op op, const OpDef& def) {
-  if (op == Op::div || op == Op::sqrt) return 4;
-  if (op == Op::exp || op == Op::expm1 || op == Op::argmax || op == Op::argmin) return 8;
-  if (op == Op::mod || op == Op::floordiv || op == Op::logsumexp || op == Op::cumsum || op == Op::cumprod) return 16;
-  if (op == Op::log || op == Op::erf || op == Op::silu || op == Op::softplus) return 24;
-  if (op == Op::gelu || op == Op::random_normal) return 40;
-  if (op == Op::pow) return 64;
-  return def.dtype_rule == DTypeRule::floating || op == Op::random_bits || op == Op::random_uniform ? 16 : 1;
-}
 
 /// Beyond this stride, in elements, neighbours are in different lines of a cache.
 constexpr int64_t kMaxLineStride = 8;
@@ -57,7 +47,7 @@ class GroupWork {
     }
     for (NodeId id : group.nodes) {
       const Node& node = graph_[id];
-      const bool is_reduction = node.def().op_class == OpClass::reduction;
+      const bool is_reduction = tsl::is_reduction(node.def());
       const Level level = fusion_.level[id];
       const bool is_full = level == Level::full || (level == Level::row && is_reduction);
       const double times = is_full ? full : level == Level::row || is_reduction ? rows : 1;
@@ -126,11 +116,10 @@ double seconds_of(const Work& work, const Rates& rates) {
 }
 
 double operations_of(Op op, DType from, DType to) {
-  const OpDef& def = op_def(op);
-  if (op == Op::copy || op == Op::fill) return 0;
+  const double operations = op_def(op).traits.operations.value.value_or(1);
+  if (operations == 0) return 0;
   // To read and widen an element takes no longer than to read it widened.
   if (op == Op::cast && is_float(to) && is_float(from) && size_of(from) < size_of(to)) return 0;
-  const double operations = operations_of_f32(op, def);
   if (is_float(to) && size_of(to) < sizeof(float)) return operations + kConversion;
   if (to == DType::f64 && operations >= kFunction) return kWideFunction * operations;
   return to == DType::f32 ? operations : 2 * operations;

@@ -37,7 +37,6 @@ struct Rates {
   double cache_speedup = 2;        // how much faster than memory that is
   double threads_at_once = 1;      // that the device runs at the same time
   bool overlaps = false;           // moving bytes and computing take place at the same time
-  ResidentRows resident = {};      // PlanOptions::resident
 };
 
 /// Returns the seconds that work takes.

@@ -73,24 +73,15 @@ const char* name_of(Template kind) {
   return "";
 }
 
-/// Formats the attributes that the node's class uses: ", [1]".
+/// Formats the axes that the node names: ", [1]".
 std::string dump_axes(const Node& node) {
   const Attrs& attrs = node.attrs;
-  switch (node.def().op_class) {
-    case OpClass::reduction: return attrs.axes.empty() ? "" : fmt::format(", [{}]", fmt::join(attrs.axes, ","));
-    case OpClass::scan:
-    case OpClass::sort:
-    case OpClass::concat: return fmt::format(", [{}]", attrs.axis);
-    case OpClass::take:
-    case OpClass::scatter: return fmt::format(", [{}]", attrs.batch);
-    case OpClass::fold: return fmt::format(", [{},{},{}]", attrs.axis, attrs.step, attrs.dilation);
-    case OpClass::elementwise:
-    case OpClass::source:
-    case OpClass::view:
-    case OpClass::nonzero:
-    case OpClass::assign:
-    case OpClass::matmul:
-    case OpClass::transfer: break;
+  if (node.op == Op::fold_windows) return fmt::format(", [{},{},{}]", attrs.axis, attrs.step, attrs.dilation);
+  switch (node.def().traits.axis) {
+    case AxisUse::axes: return attrs.axes.empty() ? "" : fmt::format(", [{}]", fmt::join(attrs.axes, ","));
+    case AxisUse::axis: return fmt::format(", [{}]", attrs.axis);
+    case AxisUse::batch: return fmt::format(", [{}]", attrs.batch);
+    case AxisUse::none: break;
   }
   return "";
 }

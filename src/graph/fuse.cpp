@@ -13,9 +13,9 @@ namespace tsl::graph {
 
 namespace {
 
-bool fusable(const Node& node) { return !node.is_input && fuses(node.def().op_class); }
+bool fusable(const Node& node) { return !node.is_input && fuses(node.def()); }
 
-bool is_reduction(const Node& node) { return !node.is_input && node.def().op_class == OpClass::reduction; }
+bool is_reduction(const Node& node) { return !node.is_input && tsl::is_reduction(node.def()); }
 
 /// Returns the shape of the loops that a node runs in: for a reduction, that of its operand.
 const Shape& loop_shape(const Node& node) { return is_reduction(node) ? node.args[0].layout.shape : node.shape; }
@@ -267,7 +267,7 @@ class Fuser {
     const Arg& arg = node.args[index];
     const Level from = result_.level[arg.node];
     const Level to = reads_at(consumer);
-    if (node.def().op_class == OpClass::take && index == 0) return "indexed elements must be in memory";
+    if (node.def().traits.fuses_as == FusesAs::take && index == 0) return "indexed elements must be in memory";
     if (from == to) {
       return reads_in_order(arg.layout) && count_of(arg.layout.shape) == count_of(graph_[arg.node].shape)
                  ? nullptr
@@ -462,26 +462,6 @@ class Fuser {
 };
 
 }  // namespace
-
-bool fuses(OpClass op_class) {
-  switch (op_class) {
-    case OpClass::elementwise:
-    case OpClass::source:
-    case OpClass::reduction:
-    case OpClass::take: return true;
-    case OpClass::view:
-    case OpClass::scan:
-    case OpClass::sort:
-    case OpClass::scatter:
-    case OpClass::nonzero:
-    case OpClass::concat:
-    case OpClass::assign:
-    case OpClass::fold:
-    case OpClass::matmul:
-    case OpClass::transfer: return false;
-  }
-  return false;
-}
 
 Fusion fuse(const Graph& graph, bool explain, const ResidentRows& resident, std::pmr::memory_resource* memory) {
   return Fuser(graph, explain, resident, memory).run();

@@ -41,11 +41,8 @@ struct Fusion {
   std::vector<FusionDecision> decisions;  // why groups ended where they did
 };
 
-/// Whether ops of this class can share kernels; all other ops have kernels of their own.
-bool fuses(OpClass op_class);
-
 /// Groups the nodes of `graph` (all must be live). A node joins the groups of its operands if one template can run them
-/// together and no cycle between groups arises. `resident`: see PlanOptions. `memory` holds the result and
+/// together and no cycle between groups arises. `resident`: see DeviceTraits. `memory` holds the result and
 /// temporary data.
 Fusion fuse(const Graph& graph, bool explain, const ResidentRows& resident, std::pmr::memory_resource* memory);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 #include <utility>
 
 namespace tsl::graph {
@@ -16,16 +17,19 @@ uint64_t mix(uint64_t h, uint64_t v) {
 uint64_t hash_of(const Node& node) {
   const Attrs& attrs = node.attrs;
   uint64_t h = static_cast<uint64_t>(node.op);
-  h = mix(h, static_cast<uint64_t>(attrs.dtype) * 8 + attrs.from_start * 4 + attrs.keepdims * 2 + attrs.descending);
+  uint64_t numbers = 0;
+  const auto add = [&](const auto& value) {
+    if constexpr (std::is_convertible_v<decltype(value), int64_t> || std::is_enum_v<std::decay_t<decltype(value)>>)
+      numbers = numbers * 31 + static_cast<uint64_t>(value);
+  };
+  Attrs::for_each_field([&](const char*, auto field) { add(attrs.*field); });
+  h = mix(h, numbers);
   if (node.epilogue != Epilogue()) h = mix(h, static_cast<uint64_t>(node.epilogue.activation) * 2 + node.epilogue.bias);
   for (const Bounds& bounds : node.parts.within) {
     for (const Bound& bound : bounds)
       h = mix(h, static_cast<uint64_t>(bound.low) * 31 + static_cast<uint64_t>(bound.high));
     h = mix(h, bounds.size());
   }
-  uint64_t numbers = 0;
-  for (int64_t number : attrs.numbers()) numbers = numbers * 31 + static_cast<uint64_t>(number);
-  h = mix(h, numbers);
   for (int64_t i : attrs.axes) h = mix(h, static_cast<uint64_t>(i));
   attrs.for_each_size([&h](Dim size) { h = mix(h, static_cast<uint64_t>(size.hint())); });
   for (const Arg& arg : node.args) {

@@ -25,6 +25,13 @@ struct ResidentRows {
   int64_t apart = kMaxResidentRow;       // of other axes than the last
 };
 
+/// What a device has. Beside its Rates, compiled code depends on nothing else of a device.
+struct DeviceTraits {
+  ResidentRows resident = {};
+  bool has_clusters = false;      // blocks of threads can share a row
+  bool branches_by_part = false;  // a pointwise kernel computes each of a few parts (kMostBranches) only where it holds
+};
+
 /// The way in which a group is executed.
 enum class Template : uint8_t {
   pointwise,  // every instruction at level full, no reduction

@@ -155,43 +155,23 @@ void add_work(const Plan& plan, const Node& node, KernelFacts& facts) {
   for (const auto& [id, operand] : read) facts.bytes += operand.count() * size_of(plan.graph[id].dtype);
   const uint64_t results = elements(node.shape);
   facts.bytes += results * size_of(node.dtype);
-  const OpClass op_class = node.def().op_class;
-  if (op_class == OpClass::matmul) {
+  const Category category = node.def().traits.category;
+  if (category == Category::matmul) {
     const Shape& left = node.args[0].layout.shape;
     facts.flops += 2 * results * static_cast<uint64_t>(left[left.rank() - 1].hint());
     facts.work.products = static_cast<double>(facts.flops);
-  } else if (op_class == OpClass::scan) {
+  } else if (category == Category::scan) {
     facts.flops += results;
     facts.work.operations = static_cast<double>(results) * operations_of(node.op, node.dtype, node.dtype);
   }
   facts.work.bytes = static_cast<double>(facts.bytes);
-  facts.is_predictable = op_class != OpClass::sort && op_class != OpClass::scatter && op_class != OpClass::nonzero;
+  facts.is_predictable = node.def().traits.operations.value.has_value();
 }
 
-bool is_random(Op op) { return op == Op::random_bits || op == Op::random_uniform || op == Op::random_normal; }
-
-Category category_of(const Node& node) {
-  switch (node.def().op_class) {
-    case OpClass::matmul: return Category::matmul;
-    case OpClass::scan: return Category::scan;
-    case OpClass::sort: return Category::sort;
-    case OpClass::take:
-    case OpClass::scatter:
-    case OpClass::nonzero: return Category::indexing;
-    case OpClass::concat:
-    case OpClass::assign:
-    case OpClass::transfer:
-    case OpClass::view: return Category::copy;
-    case OpClass::fold:
-    case OpClass::reduction: return Category::reduction;
-    case OpClass::source: return is_random(node.op) ? Category::random : Category::pointwise;
-    case OpClass::elementwise: return Category::pointwise;
-  }
-  return Category::pointwise;
-}
+bool is_random(Op op) { return op_def(op).traits.category == Category::random; }
 
 Category category_of(const Plan& plan, const Kernel& kernel) {
-  if (kernel.kind == Template::op) return category_of(plan.graph[kernel.op_node]);
+  if (kernel.kind == Template::op) return plan.graph[kernel.op_node].def().traits.category;
   const auto has = [&](auto&& accepts) { return std::any_of(kernel.program.begin(), kernel.program.end(), accepts); };
   if (has([](const Instr& i) { return i.kind == Instr::Kind::reduce; })) return Category::reduction;
   if (has([](const Instr& i) { return i.kind == Instr::Kind::generate && is_random(i.op); })) return Category::random;

@@ -13,21 +13,7 @@
 
 namespace tsl::graph {
 
-/// The kind of a launch's work, from its ops, and from the library functions that they are part of.
-enum class Category : uint8_t {
-  convolution,  // conv2d(), the copy of its windows included
-  attention,    // attention(), its softmax included
-  matmul,
-  reduction,  // sums, softmax, norms
-  scan,
-  sort,
-  indexing,   // take, scatter, nonzero
-  optimizer,  // the functions of optim
-  random,     // draws random numbers
-  pointwise,
-  copy,     // moves, fills or converts elements
-  library,  // of a library, unknown to us
-};
+using tsl::Category;
 std::string_view name_of(Category category);
 /// Returns the category of composed work; `otherwise` if there is none.
 Category category_of(ComposedWork work, Category otherwise);

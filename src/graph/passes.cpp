@@ -198,9 +198,9 @@ std::vector<Uses> uses_of(const Graph& graph) {
   for (NodeId id = 0; id < graph.size(); ++id) {
     for (const Arg& arg : graph[id].args) {
       if (!arg.is_tensor()) continue;
-      const OpClass reader = graph[id].def().op_class;
+      const OpDef& reader = graph[id].def();
       ++uses[arg.node].count;
-      uses[arg.node].in_kernels |= reader == OpClass::elementwise || reader == OpClass::reduction;
+      uses[arg.node].in_kernels |= is_elementwise(reader) || is_reduction(reader);
     }
   }
   for (const Output& out : graph.outputs) ++uses[out.node].count;
@@ -266,9 +266,7 @@ bool has_tensor_operand(const std::vector<Arg>& args) {
 bool is_fill(const Node& node) { return !node.is_input && node.op == Op::fill; }
 
 /// Whether the node can take constants as operands and can be folded to a constant.
-bool computes_elements(const Node& node) {
-  return !node.is_input && node.def().op_class == OpClass::elementwise && node.op != Op::copy;
-}
+bool computes_elements(const Node& node) { return !node.is_input && is_elementwise(node.def()) && node.op != Op::copy; }
 
 /// Whether the node finds a place among one element: it is always 0.
 bool finds_only_place(const Node& node) {
@@ -347,7 +345,7 @@ Graph decompose(Graph graph) {
 }
 
 bool may_unroll(const Node& node) {
-  if (node.is_input || node.def().op_class != OpClass::reduction || !node.def().step) return false;
+  if (node.is_input || !is_reduction(node.def()) || !node.def().step) return false;
   const int64_t count = reduced_count(node);
   return count > 0 && count <= kMaxUnrolled && (count == 1 || !node.args[0].layout.offset.symbol());
 }

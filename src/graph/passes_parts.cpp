@@ -32,7 +32,8 @@ struct Readers {
   bool is_output = false;
 };
 
-bool is(const Node& node, OpClass op_class) { return !node.is_input && node.def().op_class == op_class; }
+bool is(const Node& node, Op op) { return !node.is_input && node.op == op; }
+bool is(const Node& node, FusesAs fuses_as) { return !node.is_input && node.def().traits.fuses_as == fuses_as; }
 
 /// Whether reading along the last axis steps far, and along another to the next element. Kernels read such operands
 /// through tiles, but not parts.
@@ -121,7 +122,9 @@ std::optional<Node> node_of_parts(const Node& like, const Shape& shape, std::vec
 }
 
 /// Whether an op may be computed where it is read, also where no part holds the index.
-bool may_embed(const Node& node) { return is(node, OpClass::elementwise) && !node.has_parts() && !node.def().fallible; }
+bool may_embed(const Node& node) {
+  return is(node, FusesAs::elementwise) && !node.has_parts() && !may_fail(node.def());
+}
 
 /// Whether an op may be computed more often than needed.
 bool is_cheap(const Node& node) {
@@ -141,7 +144,7 @@ class PartViews {
     choose_parts();
     for (NodeId id = 0; id < graph_.size(); ++id) {
       std::vector<Part> parts;
-      if (is_worth_parts_[id]) parts = is(graph_[id], OpClass::concat) ? parts_of_concat(id) : parts_of_write(id);
+      if (is_worth_parts_[id]) parts = is(graph_[id], Op::concat) ? parts_of_concat(id) : parts_of_write(id);
       if (parts.empty() || !add_parts(id, std::move(parts))) keep(id);
     }
     return dead_code(copier_.finish());
@@ -159,7 +162,7 @@ class PartViews {
   /// Copies a node. Operands that are views of parts become parts; what is read in order fuses as it is.
   void keep(NodeId id) {
     Node node = graph_[id];
-    const bool may_view = is(node, OpClass::elementwise) || is(node, OpClass::reduction);
+    const bool may_view = is(node, FusesAs::elementwise) || is(node, FusesAs::reduction);
     for (Arg& arg : node.args) {
       if (!arg.is_tensor()) continue;
       arg.node = copier_.renamed(arg.node);
@@ -183,9 +186,9 @@ class PartViews {
     for (const Output& output : graph_.outputs) readers_[output.node].is_output = true;
     for (NodeId id = graph_.size(); id-- > 0;) {
       const Node& node = graph_[id];
-      if (is(node, OpClass::concat)) is_worth_parts_[id] = is_worth_joining(id);
-      else if (is(node, OpClass::assign)) is_worth_parts_[id] = is_worth_writing(id);
-      const bool fuses_here = is(node, OpClass::elementwise) || is(node, OpClass::reduction) || is_worth_parts_[id];
+      if (is(node, Op::concat)) is_worth_parts_[id] = is_worth_joining(id);
+      else if (is(node, Op::assign_view)) is_worth_parts_[id] = is_worth_writing(id);
+      const bool fuses_here = is(node, FusesAs::elementwise) || is(node, FusesAs::reduction) || is_worth_parts_[id];
       for (const Arg& arg : node.args) {
         if (!arg.is_tensor()) continue;
         ++readers_[arg.node].count;
@@ -270,9 +273,9 @@ class PartViews {
         static_cast<double>(count_of(node.attrs.view.shape)) >= kLargeWrite * static_cast<double>(count_of(node.shape));
     if (is_large && is_cheap(graph_[node.args[1].node])) return true;
     const Node* base = &graph_[node.args[0].node];
-    for (size_t writes = 2; writes < kMaxParts && is(*base, OpClass::assign); ++writes)
+    for (size_t writes = 2; writes < kMaxParts && is(*base, Op::assign_view); ++writes)
       base = &graph_[base->args[0].node];
-    return is(*base, OpClass::source) || is(*base, OpClass::elementwise);
+    return is(*base, FusesAs::source) || is(*base, FusesAs::elementwise);
   }
 
   // ---- Parts of the new graph --------------------------------------------------------------------------
@@ -311,7 +314,7 @@ class PartViews {
 
   bool is_in_memory(NodeId made, int64_t whole) const {
     const Node& node = copier_.made()[made];
-    if (node.is_input || !fuses(node.def().op_class) || is(node, OpClass::reduction)) return true;
+    if (node.is_input || !fuses(node.def()) || is(node, FusesAs::reduction)) return true;
     if (node.has_parts()) return false;
     const NodeId old = old_of_[made];
     if (old != kNoNode && (readers_[old].is_output || readers_[old].others > 0)) return true;
@@ -400,8 +403,8 @@ class Embedding {
         if (!arg.is_tensor()) continue;
         const bool in_order = reads_all_in_order(graph_, arg);
         if (!is_in_branches) is_in_branches_[arg.node] = false;
-        if (fuses(node.def().op_class)) fuses_on_[arg.node] = true;
-        if (!in_order || !fuses(node.def().op_class)) is_in_memory_[arg.node] = true;
+        if (fuses(node.def())) fuses_on_[arg.node] = true;
+        if (!in_order || !fuses(node.def())) is_in_memory_[arg.node] = true;
         if (copies_[arg.node] == kNever) continue;
         const bool fuses_anyway = node.has_parts() && in_order;
         const int more = node.has_parts() ? 1 : own;
@@ -472,9 +475,7 @@ class Embedding {
 }  // namespace
 
 Graph view_parts(Graph graph, bool branches) {
-  const auto may_become_parts = [&](NodeId id) {
-    return is(graph[id], OpClass::concat) || is(graph[id], OpClass::assign);
-  };
+  const auto may_become_parts = [&](NodeId id) { return is(graph[id], Op::concat) || is(graph[id], Op::assign_view); };
   NodeId first = 0;
   while (first < graph.size() && !may_become_parts(first)) ++first;
   if (first == graph.size()) return graph;

@@ -38,12 +38,12 @@ struct PlanOptions {
   bool graphs = true;          // kernels may be launched as a CUDA graph
   bool fast_numerics = false;  // values need not be rounded between ops
   bool autotune = false;       // launch parameters may be measured, and the fastest kept
-  ResidentRows resident = {};  // the device's
 };
 
 struct Plan {
   Graph graph;  // after all passes; has the nodes' spans, dtypes and layouts
   PlanOptions options;
+  DeviceTraits device;  // of the one that will run it
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;
   /// The kernels of each launch, in order of execution. A launch of several kernels is a multi-tensor launch.

@@ -56,21 +56,12 @@ class KernelBuilder {
  private:
   void emit_node(NodeId id) {
     const Node& node = graph_[id];
-    switch (node.def().op_class) {
-      case OpClass::source: emit_source(id); break;
-      case OpClass::reduction: emit_reduction(id); break;
-      case OpClass::take: emit_take(id); break;
-      case OpClass::elementwise: emit_map(id); break;
-      case OpClass::view:
-      case OpClass::scan:
-      case OpClass::sort:
-      case OpClass::scatter:
-      case OpClass::nonzero:
-      case OpClass::concat:
-      case OpClass::assign:
-      case OpClass::fold:
-      case OpClass::matmul:
-      case OpClass::transfer: break;  // never part of a fused group: fuses()
+    switch (node.def().traits.fuses_as) {
+      case FusesAs::source: emit_source(id); break;
+      case FusesAs::reduction: emit_reduction(id); break;
+      case FusesAs::take: emit_take(id); break;
+      case FusesAs::elementwise: emit_map(id); break;
+      case FusesAs::nothing: break;  // never part of a fused group
     }
   }
 
@@ -429,28 +420,21 @@ class Lowering {
       return;
     }
     const NodeId id = group.nodes[0];
-    switch (graph_[id].def().op_class) {
-      case OpClass::concat: lower_concat(id); break;
-      case OpClass::assign:
-        add_copy(id, graph_[id].args[0], Layout::contiguous(graph_[id].shape));
-        add_copy(id, graph_[id].args[1], graph_[id].attrs.view);
+    switch (graph_[id].def().traits.writes_into) {
+      case WritesInto::copies_of_operands:
+        if (graph_[id].op == Op::concat) lower_concat(id);
+        else lower_assign(id);
         break;
-      case OpClass::scatter:
+      case WritesInto::copy_of_first:
         add_copy(id, graph_[id].args[0], Layout::contiguous(graph_[id].shape));
-        add_op(id);
-        break;
-      case OpClass::scan:
-      case OpClass::sort:
-      case OpClass::nonzero:
-      case OpClass::fold:
-      case OpClass::matmul: add_op(id); break;
-      case OpClass::elementwise:
-      case OpClass::source:
-      case OpClass::reduction:
-      case OpClass::take: break;  // always in a fused group: fuses()
-      case OpClass::view:
-      case OpClass::transfer: break;  // never nodes
+        [[fallthrough]];
+      case WritesInto::fresh: add_op(id); break;
     }
+  }
+
+  void lower_assign(NodeId id) {
+    add_copy(id, graph_[id].args[0], Layout::contiguous(graph_[id].shape));
+    add_copy(id, graph_[id].args[1], graph_[id].attrs.view);
   }
 
   void lower_concat(NodeId id) {

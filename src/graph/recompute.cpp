@@ -20,23 +20,20 @@ namespace {
 constexpr int kMaxTrials = 32;
 constexpr uint32_t kMaxTriedNodes = 1024;
 
-bool is_elementwise(const Node& node) {
-  return !node.is_input && node.def().op_class == OpClass::elementwise && !node.may_fail();
-}
+bool is_elementwise(const Node& node) { return !node.is_input && is_elementwise(node.def()) && !node.may_fail(); }
 
 /// Whether a kernel that reads the operand element by element could compute it instead.
 bool reads_elements(const Node& reader) {
-  return !reader.is_input &&
-         (reader.def().op_class == OpClass::elementwise || reader.def().op_class == OpClass::reduction);
+  return !reader.is_input && (is_elementwise(reader.def()) || is_reduction(reader.def()));
 }
 
 using Decision = std::pair<Node, const char*>;
 
 /// A graph with what the other compiler passes would make of it.
 struct Candidate {
-  Candidate(Graph g, const Rates& rates)
+  Candidate(Graph g, const Rates& rates, const ResidentRows& resident)
       : graph(std::move(g)),
-        fusion(fuse(graph, false, rates.resident, std::pmr::get_default_resource())),
+        fusion(fuse(graph, false, resident, std::pmr::get_default_resource())),
         seconds(seconds_of(graph, fusion, rates)) {}
   Graph graph;
   Fusion fusion;
@@ -114,10 +111,11 @@ class Inliner {
 /// Tries changes of a graph, and keeps those that cost less.
 class Search {
  public:
-  Search(const Rates& rates, bool explains) : rates_(rates), explains_(explains) {}
+  Search(const Rates& rates, const ResidentRows& resident, bool explains)
+      : rates_(rates), resident_(resident), explains_(explains) {}
 
   Candidate run(Graph graph) {
-    Candidate best = inline_producers(Candidate(std::move(graph), rates_));
+    Candidate best = inline_producers(Candidate(std::move(graph), rates_, resident_));
     std::vector<Site> sites = find_sites(best);
     if (sites.empty() || try_unroll(best, sites)) return best;
     for (size_t i = sites.size(); i-- > 0 && sites.size() > 1;) {
@@ -138,7 +136,7 @@ class Search {
       if (!is_candidate(best, stored, id) || !may_try(best.graph)) continue;
       std::optional<Graph> changed = Inliner(best.graph, stored, id).run();
       if (!changed) continue;
-      Candidate next(std::move(*changed), rates_);
+      Candidate next(std::move(*changed), rates_, resident_);
       const bool pays = next.seconds < best.seconds;
       if (explains_) {
         best.decisions.emplace_back(best.graph[id],
@@ -179,8 +177,7 @@ class Search {
       Site site;
       bool all = true;
       for (NodeId id : group.nodes) {
-        const bool is_reduction = of.graph[id].def().op_class == OpClass::reduction;
-        if (!is_reduction || of.fusion.level[id] != Level::row) continue;
+        if (!is_reduction(of.graph[id].def()) || of.fusion.level[id] != Level::row) continue;
         site.push_back(id);
         all = all && may_unroll(of.graph[id]);
       }
@@ -196,7 +193,7 @@ class Search {
     for (const Site& site : sites) {
       for (NodeId id : site) chosen[id] = true;
     }
-    Candidate next(unroll(best.graph, [&](NodeId id) { return chosen[id]; }), rates_);
+    Candidate next(unroll(best.graph, [&](NodeId id) { return chosen[id]; }), rates_, resident_);
     next = inline_producers(std::move(next));
     const bool pays = next.seconds < best.seconds;
     std::vector<Decision> decisions = std::move(best.decisions);
@@ -220,6 +217,7 @@ class Search {
   }
 
   const Rates& rates_;
+  const ResidentRows& resident_;
   bool explains_;
   int trials_ = 0;
   uint32_t tried_nodes_ = 0;
@@ -246,12 +244,12 @@ std::vector<bool> stored_nodes(const Graph& graph, const Fusion& fusion) {
   return stored;
 }
 
-Graph recompute(Graph graph, const Rates& rates, const OnRecompute& on_decision) {
+Graph recompute(Graph graph, const Rates& rates, const DeviceTraits& device, const OnRecompute& on_decision) {
   bool gains = false;
   if (graph.size() > kMaxTriedNodes) return graph;
   for (NodeId id = 0; id < graph.size() && !gains; ++id) gains = may_gain(graph, graph[id]);
   if (!gains) return graph;
-  Candidate best = Search(rates, on_decision != nullptr).run(std::move(graph));
+  Candidate best = Search(rates, device.resident, on_decision != nullptr).run(std::move(graph));
   for (const Decision& decision : best.decisions) on_decision(decision.first, decision.second);
   return std::move(best.graph);
 }

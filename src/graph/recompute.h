@@ -16,6 +16,6 @@ using OnRecompute = std::function<void(const Node& node, const char* decision)>;
 
 /// Computes elementwise producers again in kernels that read views of them, and replaces short reductions by
 /// elementwise ops, where seconds_of() says that it pays. Results keep their bits.
-Graph recompute(Graph graph, const Rates& rates, const OnRecompute& on_decision = nullptr);
+Graph recompute(Graph graph, const Rates& rates, const DeviceTraits& device, const OnRecompute& on_decision = nullptr);
 
 }  // namespace tsl::graph

@@ -53,7 +53,10 @@ struct OutputSubject {
 
 using NodeRule = Rule<NodeSubject>;
 
-bool is_class(const NodeSubject& s, OpClass op_class) { return !s.node.is_input && s.node.def().op_class == op_class; }
+bool is(const NodeSubject& s, Op op) { return !s.node.is_input && s.node.op == op; }
+bool is_elementwise(const NodeSubject& s) { return !s.node.is_input && tsl::is_elementwise(s.node.def()); }
+bool is_source(const NodeSubject& s) { return !s.node.is_input && s.node.def().traits.fuses_as == FusesAs::source; }
+bool is_scatter(const NodeSubject& s) { return is(s, Op::scatter) || is(s, Op::scatter_add); }
 
 /// Whether `holds` is true for every tensor operand.
 template <class Holds> bool all_tensors(const NodeSubject& s, Holds&& holds) {
@@ -72,8 +75,7 @@ bool tensors_have(const NodeSubject& s, DType dtype) {
 
 /// Whether the op is elementwise with this dtype rule. cast and copy follow none.
 bool follows(const NodeSubject& s, DTypeRule rule) {
-  return is_class(s, OpClass::elementwise) && s.node.op != Op::cast && s.node.op != Op::copy &&
-         s.node.def().dtype_rule == rule;
+  return !s.node.is_input && s.node.def().traits.operands == OperandRule::promoted && s.node.def().dtype_rule == rule;
 }
 
 bool has_arity(const NodeSubject& s) {
@@ -141,13 +143,13 @@ std::optional<TensorType> inferred(const NodeSubject& s) {
 
 bool has_inferred_type(const NodeSubject& s) {
   // These have rules of their own: the op table would need the part's offset, which may be known only in a run.
-  if (s.node.is_input || is_class(s, OpClass::elementwise) || is_class(s, OpClass::assign)) return true;
+  if (s.node.is_input || is_elementwise(s) || is(s, Op::assign_view)) return true;
   const std::optional<TensorType> type = inferred(s);
   return type && type->dtype == s.node.dtype && same(type->shape, s.node.shape);
 }
 
 bool multiplies_matrices(const NodeSubject& s) {
-  if (!is_class(s, OpClass::matmul)) return true;
+  if (!is(s, Op::matmul)) return true;
   const Shape &a = s.node.args[0].layout.shape, &b = s.node.args[1].layout.shape;
   const int rank = a.rank();
   if (rank < 2 || b.rank() != rank || a[rank - 1].hint() != b[rank - 2].hint()) return false;
@@ -155,47 +157,25 @@ bool multiplies_matrices(const NodeSubject& s) {
 }
 
 bool takes_axes_once(const NodeSubject& s) {
-  if (!is_class(s, OpClass::reduction)) return true;
+  if (s.node.is_input || s.node.def().traits.axis != AxisUse::axes) return true;
   const Ints& axes = s.node.attrs.axes;
   const int rank = s.node.args[0].layout.rank();
   return std::all_of(axes.begin(), axes.end(), [&](int64_t axis) { return axis >= 0 && axis < rank; }) &&
          std::adjacent_find(axes.begin(), axes.end(), std::greater_equal<>()) == axes.end();
 }
 
-/// Returns the axis, or the number of batch axes, of an op that has one.
-int64_t axis_of(const Node& node) {
-  const OpClass op_class = node.def().op_class;
-  return op_class == OpClass::take || op_class == OpClass::scatter ? node.attrs.batch : node.attrs.axis;
-}
-
 bool has_axis(const NodeSubject& s) {
   if (s.node.is_input) return true;
-  switch (s.node.def().op_class) {
-    case OpClass::scan:
-    case OpClass::sort:
-    case OpClass::take:
-    case OpClass::scatter:
-    case OpClass::concat:
-    case OpClass::fold: {
-      const int64_t axis = axis_of(s.node);
-      return axis >= 0 && axis < s.node.args[0].layout.rank();
-    }
-    case OpClass::elementwise:
-    case OpClass::source:
-    case OpClass::view:
-    case OpClass::reduction:
-    case OpClass::nonzero:
-    case OpClass::assign:
-    case OpClass::matmul:
-    case OpClass::transfer: return true;
-  }
-  return false;
+  const AxisUse use = s.node.def().traits.axis;
+  if (use != AxisUse::axis && use != AxisUse::batch) return true;
+  const int64_t axis = use == AxisUse::axis ? s.node.attrs.axis : s.node.attrs.batch;
+  return axis >= 0 && axis < s.node.args[0].layout.rank();
 }
 
 bool scatters_what_a_take_would_read(const NodeSubject& s) {
-  if (!is_class(s, OpClass::scatter)) return true;
+  if (!is_scatter(s)) return true;
   const Shape &x = s.node.args[0].layout.shape, &index = s.node.args[1].layout.shape;
-  const auto batch = static_cast<int>(axis_of(s.node));
+  const auto batch = static_cast<int>(s.node.attrs.batch);
   Shape wanted = index;
   for (int i = batch + 1; i < x.rank(); ++i) wanted.push_back(x[i]);
   return same(s.node.args[2].layout.shape, wanted);
@@ -224,9 +204,8 @@ constexpr NodeRule kNodeRules[] = {
     {"A node has as many operands as its op takes; an input has none.", has_arity},
     {"An operand is computed before it is read.",
      [](const NodeSubject& s) { return all_tensors(s, [&](const Arg& arg) { return arg.node < s.id; }); }},
-    {"A view is a layout, not a node.", [](const NodeSubject& s) { return !is_class(s, OpClass::view); }},
-    {"A graph runs on one device: no node moves a tensor.",
-     [](const NodeSubject& s) { return !is_class(s, OpClass::transfer); }},
+    {"A view is a layout, not a node.", [](const NodeSubject& s) { return s.node.is_input || !s.node.def().view; }},
+    {"A graph runs on one device: no node moves a tensor.", [](const NodeSubject& s) { return !is(s, Op::to_device); }},
     {"A span ends after it begins, or is empty.",
      [](const NodeSubject& s) { return s.node.span.valid() || s.node.span.begin == s.node.span.end; }},
     {"Extents, strides and sizes are numbers: only offsets and scalars are symbols.", has_sizes_that_are_numbers},
@@ -253,24 +232,20 @@ constexpr NodeRule kNodeRules[] = {
     {"A part's bounds have a step for each axis, and are not empty.", has_bounds_of_its_axes},
     {"A layout reaches no element outside the memory of the node that it reads.", reaches_its_operands},
     {"A source computes from numbers.",
-     [](const NodeSubject& s) {
-       return !is_class(s, OpClass::source) || all_tensors(s, [](const Arg&) { return false; });
-     }},
+     [](const NodeSubject& s) { return !is_source(s) || all_tensors(s, [](const Arg&) { return false; }); }},
     {"Only sources and elementwise ops that promote take numbers.",
      [](const NodeSubject& s) {
-       const bool may = s.node.is_input || is_class(s, OpClass::source) ||
-                        (is_class(s, OpClass::elementwise) && s.node.op != Op::cast &&
-                         (s.node.op != Op::copy || s.node.has_parts()));
+       const bool may = s.node.is_input || s.node.has_parts() || is_source(s) ||
+                        s.node.def().traits.operands == OperandRule::promoted;
        return may || all_numbers(s, [](const Arg&) { return false; });
      }},
     {"An elementwise op reads at least one tensor.",
      [](const NodeSubject& s) {
-       return !is_class(s, OpClass::elementwise) || s.node.has_parts() ||
-              !all_tensors(s, [](const Arg&) { return false; });
+       return !is_elementwise(s) || s.node.has_parts() || !all_tensors(s, [](const Arg&) { return false; });
      }},
     {"An elementwise op reads tensors of its own shape: broadcasts are layouts.",
      [](const NodeSubject& s) {
-       return !is_class(s, OpClass::elementwise) ||
+       return !is_elementwise(s) ||
               all_tensors(s, [&](const Arg& arg) { return same(arg.layout.shape, s.node.shape); });
      }},
     {"An op on any numbers has operands of its own dtype, which is not bool.",
@@ -322,43 +297,41 @@ constexpr NodeRule kNodeRules[] = {
     {"An op along an axis names one of its first operand's.", has_axis},
     {"An index holds i64.",
      [](const NodeSubject& s) {
-       const bool indexes = is_class(s, OpClass::take) || is_class(s, OpClass::scatter);
+       const bool indexes = !s.node.is_input && s.node.def().traits.needs == InputNeed::index;
        return !indexes || s.producer(s.node.args[1]).dtype == DType::i64;
      }},
     {"A matmul multiplies matrices of equal batches and inner extents.", multiplies_matrices},
     {"The result's dtype and shape are those that the op table infers.", has_inferred_type},
     {"The operands of a matmul have its dtype.",
      [](const NodeSubject& s) {
-       if (!is_class(s, OpClass::matmul)) return true;
+       if (!is(s, Op::matmul)) return true;
        return s.producer(s.node.args[0]).dtype == s.node.dtype && s.producer(s.node.args[1]).dtype == s.node.dtype;
      }},
     {"The parts of a concat have its dtype.",
-     [](const NodeSubject& s) { return !is_class(s, OpClass::concat) || tensors_have(s, s.node.dtype); }},
+     [](const NodeSubject& s) { return !is(s, Op::concat) || tensors_have(s, s.node.dtype); }},
     {"What is scattered has the dtype of the result.",
-     [](const NodeSubject& s) {
-       return !is_class(s, OpClass::scatter) || s.producer(s.node.args[2]).dtype == s.node.dtype;
-     }},
+     [](const NodeSubject& s) { return !is_scatter(s) || s.producer(s.node.args[2]).dtype == s.node.dtype; }},
     {"What is scattered has the shape that a take of the index would have.", scatters_what_a_take_would_read},
     {"An assignment has the dtype and shape of what it changes a part of.",
      [](const NodeSubject& s) {
-       if (!is_class(s, OpClass::assign)) return true;
+       if (!is(s, Op::assign_view)) return true;
        const Arg& x = s.node.args[0];
        return s.producer(x).dtype == s.node.dtype && same(x.layout.shape, s.node.shape);
      }},
     {"A part that is assigned lies within the result.",
      [](const NodeSubject& s) {
-       return !is_class(s, OpClass::assign) || fits(s.node.attrs.view, {0, count_of(s.node.shape) - 1});
+       return !is(s, Op::assign_view) || fits(s.node.attrs.view, {0, count_of(s.node.shape) - 1});
      }},
     {"What is assigned to a part has the dtype and shape of the part.",
      [](const NodeSubject& s) {
-       if (!is_class(s, OpClass::assign)) return true;
+       if (!is(s, Op::assign_view)) return true;
        const Arg& value = s.node.args[1];
        return s.producer(value).dtype == s.node.dtype && same(value.layout.shape, s.node.attrs.view.shape);
      }},
     {"Only a matmul that sums in f32 has an epilogue.",
      [](const NodeSubject& s) {
        if (s.node.epilogue == Epilogue()) return true;
-       return is_class(s, OpClass::matmul) && is_float(s.node.dtype) && accumulator_of(s.node.dtype) == DType::f32;
+       return is(s, Op::matmul) && is_float(s.node.dtype) && accumulator_of(s.node.dtype) == DType::f32;
      }},
     {"An epilogue's bias has an element for each column of the result.", has_bias_of_columns},
     {"An epilogue's activation is relu, gelu_tanh or none.", has_activation},

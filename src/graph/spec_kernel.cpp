@@ -111,10 +111,10 @@ constexpr KernelRule kKernelRules[] = {
        return std::all_of(s.kernel.kept.begin(), s.kernel.kept.end(), is_loop) &&
               std::all_of(s.kernel.reduced.begin(), s.kernel.reduced.end(), is_loop);
      }},
-    {"An op kernel runs one node, whose class is never fused.",
+    {"An op kernel runs one node, which is never fused.",
      [](const KernelSubject& s) {
        return !s.is_op() || (s.kernel.nodes.size() == 1 && s.kernel.nodes[0] == s.kernel.op_node &&
-                             !fuses(s.plan.graph[s.kernel.op_node].def().op_class));
+                             !fuses(s.plan.graph[s.kernel.op_node].def()));
      }},
     {"An op kernel has no loops and no program.",
      [](const KernelSubject& s) {
@@ -140,14 +140,14 @@ template <class Holds> bool all_operands(const InstrSubject& s, Holds&& holds) {
   return true;
 }
 
-OpClass class_of(const Instr& instr) { return op_def(instr.op).op_class; }
+FusesAs fusion_of(const Instr& instr) { return op_def(instr.op).traits.fuses_as; }
 
-bool has_class_of_its_kind(const InstrSubject& s) {
+bool fuses_as_its_kind(const InstrSubject& s) {
   switch (s.instr.kind) {
-    case Kind::map: return class_of(s.instr) == OpClass::elementwise;
-    case Kind::reduce: return class_of(s.instr) == OpClass::reduction;
-    case Kind::gather: return class_of(s.instr) == OpClass::take;
-    case Kind::generate: return class_of(s.instr) == OpClass::source;
+    case Kind::map: return fusion_of(s.instr) == FusesAs::elementwise;
+    case Kind::reduce: return fusion_of(s.instr) == FusesAs::reduction;
+    case Kind::gather: return fusion_of(s.instr) == FusesAs::take;
+    case Kind::generate: return fusion_of(s.instr) == FusesAs::source;
     case Kind::load:
     case Kind::scalar:
     case Kind::part:
@@ -248,7 +248,7 @@ bool names_its_node_if_it_may_fail(const InstrSubject& s) {
 }
 
 constexpr InstrRule kInstrRules[] = {
-    {"An instruction's op has the class that its kind runs.", has_class_of_its_kind},
+    {"An instruction's op has the class that its kind runs.", fuses_as_its_kind},
     {"A register is defined before it is read; a store defines none.", reads_defined_registers},
     {"An instruction's buffer is one of its kernel's.",
      [](const InstrSubject& s) { return !s.has_buffer() || s.instr.buffer < s.kernel.buffers.size(); }},

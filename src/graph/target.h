@@ -12,8 +12,7 @@ class Target {
   /// Whether the device computes `product`, a matmul with an epilogue, in one call.
   virtual bool has_epilogue(const Node& product) = 0;
   virtual Rates rates() const { return {}; }
-  /// Whether a pointwise kernel computes each of a few parts (kMostBranches) only where it holds.
-  virtual bool branches_by_part() const { return false; }
+  virtual DeviceTraits traits() const { return {}; }
   /// The most bytes of a tensor.
   virtual int64_t tensor_limit() const { return memory_limit(); }
 };

@@ -127,39 +127,15 @@ std::optional<ElementFormat> format_of(std::string_view descr) {
   if (descr.size() != 3) return std::nullopt;
   const char order = descr[0];
   if (order != '<' && order != '>' && order != '|' && order != '=') return std::nullopt;
-  struct Known {
-    std::string_view code;
-    ElementFormat format;
-  };
-  static constexpr Known kKnown[] = {
-      {"b1", {DType::boolean, 1}},   {"u1", {DType::u8, 1}},        {"i1", {DType::i8, 1}},
-      {"i2", {DType::i16, 2}},       {"i4", {DType::i32, 4}},       {"i8", {DType::i64, 8}},
-      {"f2", {DType::f16, 2}},       {"f4", {DType::f32, 4}},       {"f8", {DType::f64, 8}},
-      {"V2", {DType::bf16, 2}},  // how NumPy's bfloat16 extension saves itself
-      {"u2", {DType::i32, 2, true}}, {"u4", {DType::i64, 4, true}}, {"u8", {DType::i64, 8, true}}};
-  for (const Known& known : kKnown) {
-    if (known.code != descr.substr(1)) continue;
-    ElementFormat format = known.format;
-    format.is_swapped = order == '>' && format.size > 1;
-    return format;
+  const std::string_view code = descr.substr(1);
+  const bool is_swapped = order == '>' && code[1] != '1';
+  for (const DTypeRow& row : kDTypes) {
+    if (row.npy.substr(1) == code) return ElementFormat{row.dtype, row.bytes, false, is_swapped};
   }
+  if (code == "u2") return ElementFormat{DType::i32, 2, true, is_swapped};
+  if (code == "u4") return ElementFormat{DType::i64, 4, true, is_swapped};
+  if (code == "u8") return ElementFormat{DType::i64, 8, true, is_swapped};
   return std::nullopt;
-}
-
-std::string descr_of(DType dtype) {
-  switch (dtype) {
-    case DType::boolean: return "|b1";
-    case DType::u8: return "|u1";
-    case DType::i8: return "|i1";
-    case DType::i16: return "<i2";
-    case DType::i32: return "<i4";
-    case DType::i64: return "<i8";
-    case DType::f16: return "<f2";
-    case DType::bf16: return "<V2";
-    case DType::f32: return "<f4";
-    case DType::f64: return "<f8";
-  }
-  return "";
 }
 
 std::string read_header(ByteReader& reader) {
@@ -241,7 +217,7 @@ std::string npy_header(const Tensor& tensor) {
   if (tensor.rank() > 1) shape.resize(shape.size() - 2);
   else if (tensor.rank() == 1) shape.pop_back();
   std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr_of(tensor.dtype()), shape);
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", row_of(tensor.dtype()).npy, shape);
   const size_t before = kMagic.size() + 4;  // version and length
   header.append(kHeaderAlignment - (before + header.size() + 1) % kHeaderAlignment, ' ');
   header += '\n';

@@ -18,16 +18,16 @@ constexpr int kMaxDepth = 8;                  // a header has three levels
 constexpr size_t kAlignment = 8;              // of the elements in the file
 constexpr std::string_view kMetadata = "__metadata__";
 
-struct Known {
-  std::string_view name;
-  ElementFormat format;
-};
-constexpr Known kKnown[] = {
-    {"BOOL", {DType::boolean, 1}}, {"U8", {DType::u8, 1}},         {"I8", {DType::i8, 1}},
-    {"I16", {DType::i16, 2}},      {"I32", {DType::i32, 4}},       {"I64", {DType::i64, 8}},
-    {"F16", {DType::f16, 2}},      {"BF16", {DType::bf16, 2}},     {"F32", {DType::f32, 4}},
-    {"F64", {DType::f64, 8}},      {"U16", {DType::i32, 2, true}}, {"U32", {DType::i64, 4, true}},
-    {"U64", {DType::i64, 8, true}}};
+/// Returns the format of a dtype's name in the file.
+std::optional<ElementFormat> format_named(std::string_view name) {
+  for (const DTypeRow& row : kDTypes) {
+    if (row.safetensors == name) return ElementFormat{row.dtype, row.bytes};
+  }
+  if (name == "U16") return ElementFormat{DType::i32, 2, true};
+  if (name == "U32") return ElementFormat{DType::i64, 4, true};
+  if (name == "U64") return ElementFormat{DType::i64, 8, true};
+  return std::nullopt;
+}
 
 struct Entry {
   std::string name;
@@ -86,10 +86,9 @@ class HeaderReader {
       bad_entry(name, "is malformed");
     Entry entry;
     entry.name = name;
-    const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown),
-                                     [&](const Known& k) { return k.name == dtype.get<std::string>(); });
-    const bool is_known = known != std::end(kKnown);
-    if (is_known) entry.format = known->format;
+    const std::optional<ElementFormat> known = format_named(dtype.get<std::string>());
+    const bool is_known = known.has_value();
+    if (is_known) entry.format = *known;
     else entry.why_unread = fmt::format("it is {}, a dtype that TSL does not have", dtype.get<std::string>());
     for (const Json& extent : shape) {
       const uint64_t size = unsigned_number(name, extent);
@@ -194,9 +193,7 @@ void save_safetensors(const std::string& path, const std::vector<NamedTensor>& t
     if (item.name == kMetadata) fail_to_save(path, "the name '__metadata__' is taken by the format");
     std::vector<int64_t> shape;
     for (const Dim& extent : item.tensor.shape()) shape.push_back(extent.hint());
-    const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown),
-                                     [&](const Known& k) { return k.format.dtype == item.tensor.dtype(); });
-    header[item.name] = {{"dtype", std::string(known->name)},
+    header[item.name] = {{"dtype", std::string(row_of(item.tensor.dtype()).safetensors)},
                          {"shape", shape},
                          {"data_offsets", {offsets[&item], offsets[&item] + byte_count(item.tensor)}}};
   }

@@ -13,7 +13,7 @@ inline constexpr const char* kGraphStage = "02-graph";    // the stage with the 
 inline constexpr const char* kPlanFile = "plan.json";
 inline constexpr const char* kMagic = "tsl dump, format";
 inline constexpr const char* kOriginal = "// original ";  // begins a line of a .cu file: a hash of what follows it
-inline constexpr int kFormat = 3;                         // grows when names or contents of files change
+inline constexpr int kFormat = 4;                         // grows when names or contents of files change
 
 /// Returns the line that tells whether the text that follows it is as the dump wrote it.
 std::string original_line(std::string_view text);

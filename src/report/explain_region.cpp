@@ -167,8 +167,9 @@ std::string share_text(double share) {
 }
 
 std::string kernel_text(const ExplainWriter& to, const KernelRecord& kernel) {
-  std::string text =
-      fmt::format("{}: {}, {}, at least {}", kernel.symbol, kernel.category, kernel.types, bytes_text(kernel.bytes));
+  std::string text = fmt::format("{}: {}", kernel.symbol, kernel.category);
+  if (!kernel.types.empty()) text += ", " + kernel.types;  // a device's own fill has none
+  text += ", at least " + bytes_text(kernel.bytes);
   if (kernel.flops > 0) text += fmt::format(", {} flops", kernel.flops);
   const std::string facts = facts_of(kernel);
   if (!facts.empty()) text += "; " + facts;

@@ -89,6 +89,13 @@ class Writer {
     for (const Dim& d : dims) out.push_back(json_of(d));
     return out;
   }
+  Json json_of(const Layout& layout) {
+    return {{"shape", json_of(layout.shape)}, {"strides", json_of(layout.strides)}, {"offset", json_of(layout.offset)}};
+  }
+  static Json json_of(bool value) { return value; }
+  static Json json_of(int64_t value) { return value; }
+  static Json json_of(DType value) { return name_of(value); }
+  static Json json_of(const Ints& values) { return std::vector<int64_t>(values.begin(), values.end()); }
 
   uint32_t add_symbol(const Symbol& symbol) {
     symbols_[symbol.id] = symbol.hint;
@@ -114,31 +121,15 @@ class Writer {
     return out;
   }
 
-  /// Lists the attributes that differ from their defaults.
+  /// Lists the attributes that differ from their defaults. A graph has one device, so that one is left out.
   Json attrs_json(const Attrs& attrs) {
     static const Attrs defaults;
     Json out = Json::object();
-    const auto add = [&](const char* name, const auto& value, const auto& usual) {
-      if (value != usual) out[name] = value;
-    };
-    if (attrs.dtype != defaults.dtype) out["dtype"] = name_of(attrs.dtype);
-    add("keepdims", attrs.keepdims, defaults.keepdims);
-    add("descending", attrs.descending, defaults.descending);
-    add("from_start", attrs.from_start, defaults.from_start);
-    add("axis", attrs.axis, defaults.axis);
-    add("batch", attrs.batch, defaults.batch);
-    add("step", attrs.step, defaults.step);
-    add("size", attrs.size, defaults.size);
-    add("dilation", attrs.dilation, defaults.dilation);
-    if (!attrs.start.same(0)) out["start"] = json_of(attrs.start);
-    if (!attrs.count.same(0)) out["count"] = json_of(attrs.count);
-    if (!attrs.axes.empty()) out["axes"] = std::vector<int64_t>(attrs.axes.begin(), attrs.axes.end());
-    if (attrs.shape.rank() > 0) out["shape"] = json_of(attrs.shape);
-    if (!same(attrs.view, defaults.view)) {
-      out["view"] = {{"shape", json_of(attrs.view.shape)},
-                     {"strides", json_of(attrs.view.strides)},
-                     {"offset", json_of(attrs.view.offset)}};
-    }
+    Attrs::for_each_field([&](const char* name, auto field) {
+      if constexpr (!std::is_same_v<decltype(field), Device Attrs::*>) {
+        if (Json value = json_of(attrs.*field); value != json_of(defaults.*field)) out[name] = std::move(value);
+      }
+    });
     return out;
   }
 
@@ -266,25 +257,20 @@ class Reader {
 
   Attrs attrs_of(const Json& json) const {
     Attrs attrs;
-    const auto read = [&](const char* name, auto& to) {
-      if (json.contains(name)) json.at(name).get_to(to);
-    };
-    if (json.contains("dtype")) attrs.dtype = dtype_of(json.at("dtype"));
-    read("keepdims", attrs.keepdims);
-    read("descending", attrs.descending);
-    read("from_start", attrs.from_start);
-    read("axis", attrs.axis);
-    read("batch", attrs.batch);
-    read("step", attrs.step);
-    read("size", attrs.size);
-    read("dilation", attrs.dilation);
-    if (json.contains("start")) attrs.start = dim_of(json.at("start"));
-    if (json.contains("count")) attrs.count = dim_of(json.at("count"));
-    if (json.contains("axes")) attrs.axes = Ints(json.at("axes").get<std::vector<int64_t>>());
-    if (json.contains("shape")) attrs.shape = dims_of(json.at("shape"));
-    if (json.contains("view")) attrs.view = layout_of(json.at("view"));
+    Attrs::for_each_field([&](const char* name, auto field) {
+      if constexpr (!std::is_same_v<decltype(field), Device Attrs::*>) {
+        if (json.contains(name)) read(json.at(name), attrs.*field);
+      }
+    });
     return attrs;
   }
+  void read(const Json& json, bool& to) const { json.get_to(to); }
+  void read(const Json& json, int64_t& to) const { json.get_to(to); }
+  void read(const Json& json, DType& to) const { to = dtype_of(json); }
+  void read(const Json& json, Dim& to) const { to = dim_of(json); }
+  void read(const Json& json, Ints& to) const { to = Ints(json.get<std::vector<int64_t>>()); }
+  void read(const Json& json, Dims& to) const { to = dims_of(json); }
+  void read(const Json& json, Layout& to) const { to = layout_of(json); }
 
   static graph::Parts parts_of(const Json& json) {
     graph::Parts parts;

@@ -80,7 +80,8 @@ std::string plan_json(const exec::Executable& executable) {
            {"fast_numerics", plan.options.fast_numerics},
            {"autotune", plan.options.autotune},
            {"arena_bytes", plan.arena_bytes}};
-  out["resident_rows"] = {plan.options.resident.neighbours, plan.options.resident.apart};
+  out["resident_rows"] = {plan.device.resident.neighbours, plan.device.resident.apart};
+  out["has_clusters"] = plan.device.has_clusters;
   for (const graph::Buffer& buffer : plan.buffers) out["buffers"].push_back(buffer_json(plan, buffer));
   for (const graph::Kernel& kernel : plan.kernels) out["kernels"].push_back(kernel_json(plan, kernel));
   out["launches"] = plan.launches;

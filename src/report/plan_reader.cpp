@@ -21,8 +21,10 @@ StoredPlan plan_of(const Json& json) {
   options.fast_numerics = json.at("fast_numerics").get<bool>();
   options.autotune = json.at("autotune").get<bool>();
   const Json& resident = json.at("resident_rows");
-  options.resident = {resident.at(0).get<int64_t>(), resident.at(1).get<int64_t>()};
-  StoredPlan out{graph::make_plan(std::move(stored.graph), options), std::move(stored.symbols), {}};
+  graph::DeviceTraits device;
+  device.resident = {resident.at(0).get<int64_t>(), resident.at(1).get<int64_t>()};
+  device.has_clusters = json.at("has_clusters").get<bool>();
+  StoredPlan out{graph::make_plan(std::move(stored.graph), options, device), std::move(stored.symbols), {}};
   graph::verify(out.plan, "reading");
   if (json.at("launches") != Json(out.plan.launches))
     fail(ErrorKind::io, "the graph makes other kernels than the dump has: another version of tsl has written it");

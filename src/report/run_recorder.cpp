@@ -191,7 +191,7 @@ void RunRecorder::on_fusion(const graph::PlanOptions& options, const graph::Grap
       if (!arg.is_tensor() || graph[arg.node].is_input || fusion.group_of[id] < 0) continue;
       const bool is_op = fusion.groups[static_cast<size_t>(fusion.group_of[id])].is_op;
       const graph::Node& alone = graph[is_op ? id : arg.node];
-      if (graph::fuses(alone.def().op_class)) miss(arg.node, id, "their groups were formed apart");
+      if (fuses(alone.def())) miss(arg.node, id, "their groups were formed apart");
       else miss(arg.node, id, fmt::format("{} has a kernel of its own", graph::name_of(alone)));
     }
   }

@@ -1,23 +1,28 @@
 #include "tensor/dtype.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace tsl {
 
 namespace {
-constexpr std::string_view kNames[] = {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"};
-static_assert(std::size(kNames) == kDTypeCount && static_cast<int>(DType::f64) + 1 == kDTypeCount);
-static_assert(std::all_of(std::begin(kDTypeSize), std::end(kDTypeSize),
-                          [](size_t size) { return size == 1 || size == 2 || size == 4 || size == 8; }),
+
+static_assert(std::all_of(std::begin(kDTypes), std::end(kDTypes),
+                          [](const DTypeRow& row) {
+                            return row.bytes == 1 || row.bytes == 2 || row.bytes == 4 || row.bytes == 8;
+                          }),
               "copies and fills of the host have loops for elements of these sizes");
+
+DType signed_integer_of(size_t bytes) {
+  return std::find_if(std::begin(kDTypes), std::end(kDTypes),
+                      [&](const DTypeRow& row) { return row.kind == DTypeKind::signed_integer && row.bytes == bytes; })
+      ->dtype;
+}
+
 }  // namespace
 
-std::string_view name_of(DType dtype) { return kNames[static_cast<size_t>(dtype)]; }
-
 std::optional<DType> dtype_named(std::string_view name) {
-  for (size_t i = 0; i < std::size(kNames); ++i) {
-    if (kNames[i] == name) return static_cast<DType>(i);
+  for (const DTypeRow& row : kDTypes) {
+    if (row.name == name) return row.dtype;
   }
   return std::nullopt;
 }
@@ -25,16 +30,13 @@ std::optional<DType> dtype_named(std::string_view name) {
 DType promote(DType a, DType b) {
   if (a == b) return a;
   if (is_float(a) != is_float(b)) return is_float(a) ? a : b;
-  // Neither 16-bit float type contains the other's values.
-  if ((a == DType::f16 && b == DType::bf16) || (a == DType::bf16 && b == DType::f16)) return DType::f32;
-  // u8 and a signed type: the smallest signed type that contains both.
-  if ((a == DType::u8 && b == DType::i8) || (a == DType::i8 && b == DType::u8)) return DType::i16;
-  return a > b ? a : b;
-}
-
-DType accumulator_of(DType d) {
-  if (d == DType::f64) return DType::f64;
-  return is_float(d) ? DType::f32 : DType::i64;
+  if (is_half(a) && is_half(b)) return DType::f32;  // neither contains the other's values
+  if (a == DType::boolean || b == DType::boolean) return a == DType::boolean ? b : a;
+  const DType wider = size_of(a) < size_of(b) ? b : a, narrower = wider == a ? b : a;
+  if (is_signed(wider) || !is_signed(narrower)) {
+    if (size_of(wider) > size_of(narrower)) return wider;
+  }
+  return signed_integer_of(2 * size_of(wider));  // u8 and i8
 }
 
 }  // namespace tsl

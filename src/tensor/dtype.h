@@ -1,15 +1,50 @@
-// Element types: sizes, names, classes and PyTorch's promotion table.
+// Element types, by the rows of dtypes.def, and PyTorch's promotion table.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
 namespace tsl {
 
-enum class DType : uint8_t { boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64 };
-inline constexpr int kDTypeCount = 10;
+enum class DType : uint8_t {
+#define TSL_DTYPE(id, ...) id,
+#include "tensor/bodies/dtypes.def"
+#undef TSL_DTYPE
+};
+
+// The order of the dtypes means nothing: their rows say what they have.
+bool operator<(DType, DType) = delete;
+bool operator>(DType, DType) = delete;
+bool operator<=(DType, DType) = delete;
+bool operator>=(DType, DType) = delete;
+
+enum class DTypeKind : uint8_t { boolean, unsigned_integer, signed_integer, floating };
+
+/// One row of dtypes.def, which describes the fields.
+struct DTypeRow {
+  DType dtype;
+  std::string_view name;
+  uint8_t bytes;
+  DTypeKind kind;
+  DType accumulator;
+  double rounding;
+  std::string_view npy, safetensors;
+  uint8_t dlpack;
+  std::string_view cuda;
+};
+
+inline constexpr DTypeRow kDTypes[] = {
+#define TSL_DTYPE(id, name, element, bytes, kind, accumulator, ...) \
+  {DType::id, name, bytes, DTypeKind::kind, DType::accumulator, __VA_ARGS__},
+#include "tensor/bodies/dtypes.def"
+#undef TSL_DTYPE
+};
+inline constexpr int kDTypeCount = static_cast<int>(std::size(kDTypes));
+
+constexpr const DTypeRow& row_of(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
 
 /// How an elementwise op's result dtype depends on its operands'.
 enum class DTypeRule : uint8_t {
@@ -22,8 +57,6 @@ enum class DTypeRule : uint8_t {
   select,      // where: bool, then two operands that promote
 };
 
-inline constexpr size_t kDTypeSize[kDTypeCount] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8};
-inline size_t size_of(DType dtype) { return kDTypeSize[static_cast<size_t>(dtype)]; }
 /// The dtype in which a reduction computes, and that of its result.
 enum class ReduceRule : uint8_t {
   total,     // any dtype, in accumulator_of(dtype) -> the float dtype, or i64
@@ -33,18 +66,21 @@ enum class ReduceRule : uint8_t {
   place,     // any dtype -> i64, an index along one axis
 };
 
-std::string_view name_of(DType dtype);
+constexpr size_t size_of(DType dtype) { return row_of(dtype).bytes; }
+constexpr std::string_view name_of(DType dtype) { return row_of(dtype).name; }
 std::optional<DType> dtype_named(std::string_view name);
 
-inline bool is_float(DType d) { return d >= DType::f16; }
-inline bool is_integer(DType d) { return d >= DType::u8 && d <= DType::i64; }
-inline bool is_signed(DType d) { return d >= DType::i8; }
+constexpr bool is_float(DType d) { return row_of(d).kind == DTypeKind::floating; }
+constexpr bool is_signed(DType d) { return is_float(d) || row_of(d).kind == DTypeKind::signed_integer; }
+constexpr bool is_integer(DType d) { return !is_float(d) && d != DType::boolean; }
+/// Whether the dtype is a float of 16 bits.
+constexpr bool is_half(DType d) { return is_float(d) && size_of(d) == 2; }
 
 /// Returns the dtype of `a op b` for two tensors (PyTorch's table; 0-d tensors count like any other).
 DType promote(DType a, DType b);
 /// Returns the dtype in which a floating op computes: d itself if it is a float, else f32.
-inline DType to_float(DType d) { return is_float(d) ? d : DType::f32; }
-/// Returns the dtype in which sums and products of `d` accumulate: f32 for f16, bf16 and f32; f64 for f64; else i64.
-DType accumulator_of(DType d);
+constexpr DType to_float(DType d) { return is_float(d) ? d : DType::f32; }
+/// Returns the dtype in which sums and products of `d` accumulate.
+constexpr DType accumulator_of(DType d) { return row_of(d).accumulator; }
 
 }  // namespace tsl

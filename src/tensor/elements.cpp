@@ -1,6 +1,7 @@
 #include "tensor/elements.h"
 
 #include <cstring>
+#include <type_traits>
 
 #include "tensor/bodies/scalar_math.h"
 
@@ -29,36 +30,35 @@ template <class T> T read_as(const std::byte* at) {
   return value;
 }
 
+template <class T> Scalar number_at(const std::byte* at) {
+  if constexpr (std::is_same_v<T, bool>) return Scalar::of(read_as<uint8_t>(at) != 0);
+  else if constexpr (std::is_integral_v<T>) return Scalar::of(static_cast<int64_t>(read_as<T>(at)));
+  else if constexpr (std::is_floating_point_v<T>) return Scalar::of(static_cast<double>(read_as<T>(at)));
+  else return Scalar::of(static_cast<double>(math::widen(read_as<T>(at))));
+}
+
 }  // namespace
 
 ScalarBits to_bits(Scalar value, DType dtype) {
+  using namespace math;
   switch (dtype) {
-    case DType::boolean: return cast_bits<bool>(value);
-    case DType::u8: return cast_bits<uint8_t>(value);
-    case DType::i8: return cast_bits<int8_t>(value);
-    case DType::i16: return cast_bits<int16_t>(value);
-    case DType::i32: return cast_bits<int32_t>(value);
-    case DType::i64: return cast_bits<int64_t>(value);
-    case DType::f16: return cast_bits<math::Half>(value);
-    case DType::bf16: return cast_bits<math::BFloat16>(value);
-    case DType::f32: return cast_bits<float>(value);
-    case DType::f64: return cast_bits<double>(value);
+#define TSL_DTYPE(id, name, element, ...) \
+  case DType::id:                         \
+    return cast_bits<element>(value);
+#include "tensor/bodies/dtypes.def"
+#undef TSL_DTYPE
   }
   return {};
 }
 
 Scalar load_element(DType dtype, const std::byte* at) {
+  using namespace math;
   switch (dtype) {
-    case DType::boolean: return Scalar::of(read_as<uint8_t>(at) != 0);
-    case DType::u8: return Scalar::of(static_cast<int64_t>(read_as<uint8_t>(at)));
-    case DType::i8: return Scalar::of(static_cast<int64_t>(read_as<int8_t>(at)));
-    case DType::i16: return Scalar::of(static_cast<int64_t>(read_as<int16_t>(at)));
-    case DType::i32: return Scalar::of(static_cast<int64_t>(read_as<int32_t>(at)));
-    case DType::i64: return Scalar::of(read_as<int64_t>(at));
-    case DType::f16: return Scalar::of(static_cast<double>(f16_to_float(read_as<uint16_t>(at))));
-    case DType::bf16: return Scalar::of(static_cast<double>(bf16_to_float(read_as<uint16_t>(at))));
-    case DType::f32: return Scalar::of(static_cast<double>(read_as<float>(at)));
-    case DType::f64: return Scalar::of(read_as<double>(at));
+#define TSL_DTYPE(id, name, element, ...) \
+  case DType::id:                         \
+    return number_at<element>(at);
+#include "tensor/bodies/dtypes.def"
+#undef TSL_DTYPE
   }
   return {};
 }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "tensor/ints.h"
 #include "tensor/limits.h"
+#include "tensor/op_traits.h"
 #include "tensor/scalar.h"
 #include "tensor/tensor.h"
 
@@ -71,24 +72,6 @@ enum class Op : uint16_t {
 };
 inline constexpr int kOpCount = static_cast<int>(Op::count_);
 
-/// How the compiler may fuse an op, and which kind of kernel runs it.
-enum class OpClass : uint8_t {
-  elementwise,  // one scalar body per element
-  source,       // elementwise without tensor inputs
-  view,         // a change of layout; never a kernel
-  reduction,    // over axes
-  scan,
-  sort,
-  take,
-  scatter,
-  nonzero,
-  concat,
-  assign,
-  fold,
-  matmul,
-  transfer,  // a copy on another device; never a kernel
-};
-
 /// An op's parameters that are not operands. Each op reads only the fields listed in `enum class Op`; the others keep
 /// their defaults, so that equal calls have equal attributes.
 struct Attrs {
@@ -108,21 +91,40 @@ struct Attrs {
   Dims shape = {};
   Layout view = {};  // assign_view and as_strided only
 
-  /// Returns the fields that are numbers, for keys and hashes.
-  std::array<int64_t, 5> numbers() const { return {axis, batch, step, size, dilation}; }
+  /// Calls visit(name, pointer to member) for each field.
+  template <class Visit> static void for_each_field(Visit&& visit) {
+    visit("dtype", &Attrs::dtype);
+    visit("keepdims", &Attrs::keepdims);
+    visit("descending", &Attrs::descending);
+    visit("from_start", &Attrs::from_start);
+    visit("device", &Attrs::device);
+    visit("axis", &Attrs::axis);
+    visit("batch", &Attrs::batch);
+    visit("step", &Attrs::step);
+    visit("size", &Attrs::size);
+    visit("dilation", &Attrs::dilation);
+    visit("start", &Attrs::start);
+    visit("count", &Attrs::count);
+    visit("axes", &Attrs::axes);
+    visit("shape", &Attrs::shape);
+    visit("view", &Attrs::view);
+  }
   /// Calls visit(size) for every size except those in `view`.
   template <class Visit> void for_each_size(Visit visit) { visit_sizes(*this, visit); }
   template <class Visit> void for_each_size(Visit visit) const { visit_sizes(*this, visit); }
 
   /// Compares structurally: symbolic sizes are equal if they are the same symbol. Records no guard.
   friend bool operator==(const Attrs& a, const Attrs& b) {
-    return a.dtype == b.dtype && a.keepdims == b.keepdims && a.descending == b.descending &&
-           a.from_start == b.from_start && a.device == b.device && a.numbers() == b.numbers() &&
-           a.start.same(b.start) && a.count.same(b.count) && a.axes == b.axes && same(a.shape, b.shape) &&
-           same(a.view, b.view);
+    bool is_equal = true;
+    for_each_field([&](const char*, auto field) { is_equal = is_equal && same_value(a.*field, b.*field); });
+    return is_equal;
   }
 
  private:
+  template <class T> static bool same_value(const T& a, const T& b) { return a == b; }
+  static bool same_value(const Dim& a, const Dim& b) { return a.same(b); }
+  static bool same_value(const Dims& a, const Dims& b) { return tsl::same(a, b); }
+  static bool same_value(const Layout& a, const Layout& b) { return tsl::same(a, b); }
   template <class Self, class Visit> static void visit_sizes(Self& self, Visit& visit) {
     visit(self.start);
     visit(self.count);
@@ -159,10 +161,12 @@ struct TensorType {
 };
 
 class Ops;
+struct OpDef;
 
 /// The arguments of a derivative rule: the call to differentiate, and the gradient of its output.
 struct VjpCall {
   Ops& ops;
+  const OpDef& op;
   std::span<const Operand> inputs;
   const Attrs& attrs;
   const Tensor& output;
@@ -174,10 +178,10 @@ struct VjpCall {
 /// One row of the op table.
 struct OpDef {
   Op op = Op::count_;
-  std::string_view name;
-  std::string_view signature;  // "exp(x)": as a user would call it; "" for internal ops
-  std::string_view doc;        // one line
-  OpClass op_class = OpClass::elementwise;
+  std::string_view name = {};
+  std::string_view signature = {};  // "exp(x)": as a user would call it; "" for internal ops
+  std::string_view doc = {};        // one line
+  OpTraits traits;
   DTypeRule dtype_rule = DTypeRule::same;           // elementwise only
   std::optional<ScalarOp> scalar = std::nullopt;    // the same op for host numbers
   ReduceRule reduce_rule = ReduceRule::same;        // reductions only
@@ -185,7 +189,6 @@ struct OpDef {
   std::optional<double> of_nothing = std::nullopt;  // a reduction's result over no elements; none: an error
   int arity = 1;                                    // operands; -1 for any number
   bool repeats = false;                             // a view that may have more elements than its operand
-  bool fallible = false;  // may fail depending on elements' values (an index out of range, integer division by zero)
   /// Normalises a call to the form that `infer` and `run` expect (axes counted from the start, operands of one dtype,
   /// …): makes the normalised call and returns its result, or null if the call is normalised already. Null for ops
   /// without other forms; Ops promotes and broadcasts the operands of elementwise ops.
@@ -200,9 +203,16 @@ struct OpDef {
   void (*vjp)(VjpCall&) = nullptr;
 };
 
-/// Whether a call with such a result may fail depending on elements' values. Division of floats by zero never fails.
+/// Whether ops can share kernels with others; all other ops have kernels of their own.
+inline bool fuses(const OpDef& op) { return op.traits.fuses_as != FusesAs::nothing; }
+inline bool is_elementwise(const OpDef& op) { return op.traits.fuses_as == FusesAs::elementwise; }
+inline bool is_reduction(const OpDef& op) { return op.traits.fuses_as == FusesAs::reduction; }
+
+/// Whether calls may fail depending on elements' values, and whether one with such a result may.
+inline bool may_fail(const OpDef& op) { return op.traits.failure != nullptr; }
 inline bool may_fail(const OpDef& op, DType result) {
-  return op.fallible && (op.op_class != OpClass::elementwise || !is_float(result));
+  const OpFailure* failure = op.traits.failure;
+  return failure && !(failure->integers_only && is_float(result));
 }
 
 const OpDef& op_def(Op op);

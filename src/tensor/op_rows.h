@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <vector>
 
 #include "tensor/diff.h"
 #include "tensor/op.h"
@@ -13,11 +15,15 @@ using Operands = std::span<const Operand>;
 class Table {
  public:
   void add(const OpDef& row) { rows_[static_cast<size_t>(row.op)] = row; }
-  const OpDef& operator[](Op op) const { return rows_[static_cast<size_t>(op)]; }
-  std::span<const OpDef> rows() const { return rows_; }
+  /// Returns all rows, in the order of Op. Throws std::bad_optional_access if one is missing.
+  std::vector<OpDef> rows() const {
+    std::vector<OpDef> out;
+    for (const std::optional<OpDef>& row : rows_) out.push_back(row.value());
+    return out;
+  }
 
  private:
-  std::array<OpDef, kOpCount> rows_;
+  std::array<std::optional<OpDef>, kOpCount> rows_;
 };
 
 void add_elementwise(Table& table);

@@ -4,8 +4,8 @@ namespace tsl {
 
 namespace {
 
-const rows::Table& table() {
-  static const rows::Table table = [] {
+const std::vector<OpDef>& table() {
+  static const std::vector<OpDef> table = [] {
     rows::Table t;
     rows::add_elementwise(t);
     rows::add_sources(t);
@@ -15,7 +15,7 @@ const rows::Table& table() {
     rows::add_indexing(t);
     rows::add_structure(t);
     rows::add_linear_algebra(t);
-    return t;
+    return t.rows();
   }();
   return table;
 }
@@ -23,11 +23,11 @@ const rows::Table& table() {
 }  // namespace
 
 const OpDef& op_def(Op op) {
-  static const OpDef* const first = table().rows().data();
+  static const OpDef* const first = table().data();
   return first[static_cast<size_t>(op)];
 }
 
-std::span<const OpDef> op_table() { return table().rows(); }
+std::span<const OpDef> op_table() { return table(); }
 
 namespace rows {
 

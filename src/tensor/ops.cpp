@@ -13,22 +13,18 @@ constexpr int kMaxElementwiseArity = 3;
 // No device is asked for its memory, which opens it, for a tensor of so few bytes.
 constexpr int64_t kFitsEveryDevice = int64_t{1} << 30;
 
-// Whether the op's operands promote and broadcast: true for elementwise ops, except those that only convert or copy.
-bool takes_numbers(const OpDef& op) {
-  return op.op_class == OpClass::elementwise && op.op != Op::cast && op.op != Op::copy;
-}
-
 void check_operands(const OpDef& op, std::span<const Operand> operands) {
   if (op.arity >= 0 && op.arity != static_cast<int>(operands.size())) {
     fail(ErrorKind::type, "{} takes {} operand{}, got {}", op.name, op.arity, op.arity == 1 ? "" : "s",
          operands.size());
   }
-  if (takes_numbers(op)) return;
-  const bool is_source = op.op_class == OpClass::source;
-  const bool assigns = op.op_class == OpClass::assign || op.op_class == OpClass::scatter;
+  const OperandRule rule = op.traits.operands;
+  if (rule == OperandRule::promoted) return;
+  const bool wants_numbers = rule == OperandRule::numbers;
   for (const Operand& operand : operands) {
-    if (operand.is_tensor() != is_source || (assigns && &operand == &operands.back())) continue;
-    fail(ErrorKind::type, "{}: expected a {}, got {}", op.name, is_source ? "number" : "tensor", describe(operand));
+    if (operand.is_tensor() != wants_numbers) continue;
+    if (rule == OperandRule::value_last && &operand == &operands.back()) continue;
+    fail(ErrorKind::type, "{}: expected a {}, got {}", op.name, wants_numbers ? "number" : "tensor", describe(operand));
   }
 }
 
@@ -144,13 +140,13 @@ Tensor Ops::call(Op op, std::span<const Operand> operands, const Attrs& attrs) {
   check_operands(def, operands);
   if (!on_one_device(operands)) [[unlikely]]
     return call_across_devices(def, operands, attrs);
-  if (takes_numbers(def)) return call_elementwise(def, operands, attrs);
+  if (def.traits.operands == OperandRule::promoted) return call_elementwise(def, operands, attrs);
   if (def.prepare) {
     const Placement placement(*this,
                               !operands.empty() && operands[0].is_tensor() ? operands[0].tensor.device() : place_);
     if (Tensor result = def.prepare(*this, op, operands, attrs)) return result;
   }
-  return def.op_class == OpClass::view ? call_view(def, operands, attrs) : finish(def, operands, attrs);
+  return def.view ? call_view(def, operands, attrs) : finish(def, operands, attrs);
 }
 
 /// Copies 0-d tensors of the host to the other operands' device; any other mix of devices is an error of the program.

@@ -60,6 +60,17 @@ TensorType infer_random_float(Operands operands, const Attrs& attrs) {
   return {attrs.dtype, checked_shape("random", attrs.shape)};
 }
 
+constexpr OpTraits source_traits(Category category, double cost) {
+  return {.fuses_as = FusesAs::source,
+          .writes_into = WritesInto::fresh,
+          .operands = OperandRule::numbers,
+          .axis = AxisUse::none,
+          .needs = InputNeed::nothing,
+          .category = category,
+          .operations = cost,
+          .failure = nullptr};
+}
+
 }  // namespace
 
 void add_sources(Table& table) {
@@ -67,7 +78,7 @@ void add_sources(Table& table) {
              .name = "fill",
              .signature = "full(shape, value, dtype: f32)",
              .doc = "a tensor with the same number everywhere",
-             .op_class = OpClass::source,
+             .traits = source_traits(Category::pointwise, 0),
              .arity = 1,
              .prepare = prepare_fill,
              .infer = infer_fill});
@@ -75,7 +86,7 @@ void add_sources(Table& table) {
              .name = "iota",
              .signature = "arange(start, stop, step: 1, dtype: i64)",
              .doc = "start, start + step, start + 2 * step, and so on",
-             .op_class = OpClass::source,
+             .traits = source_traits(Category::pointwise, 1),
              .arity = 2,
              .prepare = prepare_iota,
              .infer = infer_iota});
@@ -83,21 +94,21 @@ void add_sources(Table& table) {
              .name = "random_bits",
              .signature = "",
              .doc = "Philox words, uniform over [0, 2^32)",
-             .op_class = OpClass::source,
+             .traits = source_traits(Category::random, 16),
              .arity = 2,
              .infer = infer_random_bits});
   table.add({.op = Op::random_uniform,
              .name = "random_uniform",
              .signature = "rand(shape, dtype: f32)",
              .doc = "numbers uniform over [0, 1)",
-             .op_class = OpClass::source,
+             .traits = source_traits(Category::random, 16),
              .arity = 2,
              .infer = infer_random_float});
   table.add({.op = Op::random_normal,
              .name = "random_normal",
              .signature = "randn(shape, dtype: f32)",
              .doc = "normally distributed numbers of mean 0 and variance 1",
-             .op_class = OpClass::source,
+             .traits = source_traits(Category::random, 40),
              .arity = 2,
              .infer = infer_random_float});
 }

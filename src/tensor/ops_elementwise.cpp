@@ -26,16 +26,16 @@ using namespace diff;
 
 // Defines a struct for each row, whose static functions d0, d1, ... are the derivatives in the row.
 #define TSL_D [[maybe_unused]] const Var&
-#define TSL_UNARY(name, rule, fallible, doc, dx)             \
+#define TSL_UNARY(name, rule, fallible, cost, doc, dx)       \
   struct D_##name {                                          \
     static auto d0(TSL_D g, TSL_D x, TSL_D y) { return dx; } \
   };
-#define TSL_BINARY(name, rule, fallible, doc, da, db)                 \
+#define TSL_BINARY(name, rule, fallible, cost, doc, da, db)           \
   struct D_##name {                                                   \
     static auto d0(TSL_D g, TSL_D a, TSL_D b, TSL_D y) { return da; } \
     static auto d1(TSL_D g, TSL_D a, TSL_D b, TSL_D y) { return db; } \
   };
-#define TSL_TERNARY(name, rule, fallible, doc, da, db, dc)                     \
+#define TSL_TERNARY(name, rule, fallible, cost, doc, da, db, dc)               \
   struct D_##name {                                                            \
     static auto d0(TSL_D g, TSL_D a, TSL_D b, TSL_D c, TSL_D y) { return da; } \
     static auto d1(TSL_D g, TSL_D a, TSL_D b, TSL_D c, TSL_D y) { return db; } \
@@ -106,12 +106,30 @@ void vjp_cast(VjpCall& call) {
 
 void vjp_copy(VjpCall& call) { call.grads[0] = call.grad; }
 
+Error describe_division(int64_t, const Layout&, const Attrs&) {
+  Error error{ErrorKind::value, "integer division by zero", {}, {}, {}};
+  error.hints = {"`where(b == 0, 1, b)` keeps zeros out of a divisor"};
+  return error;
+}
+constexpr OpFailure kDivisionByZero = {.integers_only = true, .describe = describe_division};
+
+constexpr OpTraits elementwise_traits(OperandRule operands, double cost, const OpFailure* failure = nullptr) {
+  return {.fuses_as = FusesAs::elementwise,
+          .writes_into = WritesInto::fresh,
+          .operands = operands,
+          .axis = AxisUse::none,
+          .needs = InputNeed::nothing,
+          .category = Category::pointwise,
+          .operations = cost,
+          .failure = failure};
+}
+
 void add_attributed(Table& table) {
   table.add({.op = Op::cast,
              .name = "cast",
              .signature = "",
              .doc = "x converted to another dtype",
-             .op_class = OpClass::elementwise,
+             .traits = elementwise_traits(OperandRule::tensors, 1),
              .prepare = prepare_cast,
              .infer = infer_cast,
              .vjp = vjp_cast});
@@ -119,23 +137,22 @@ void add_attributed(Table& table) {
              .name = "copy",
              .signature = "",
              .doc = "the elements of x, laid out contiguously",
-             .op_class = OpClass::elementwise,
+             .traits = elementwise_traits(OperandRule::tensors, 0),
              .infer = infer_like_first,
              .vjp = vjp_copy});
 }
 
 constexpr OpDef row(Op op, std::optional<ScalarOp> scalar, std::string_view name, std::string_view signature,
-                    std::string_view doc, DTypeRule rule, int arity, bool fallible,
+                    std::string_view doc, DTypeRule rule, int arity, bool fallible, double cost,
                     TensorType (*infer)(Operands, const Attrs&), void (*vjp)(VjpCall&)) {
   return {.op = op,
           .name = name,
           .signature = signature,
           .doc = doc,
-          .op_class = OpClass::elementwise,
+          .traits = elementwise_traits(OperandRule::promoted, cost, fallible ? &kDivisionByZero : nullptr),
           .dtype_rule = rule,
           .scalar = scalar,
           .arity = arity,
-          .fallible = fallible,
           .infer = infer,
           .vjp = vjp};
 }
@@ -143,14 +160,14 @@ constexpr OpDef row(Op op, std::optional<ScalarOp> scalar, std::string_view name
 }  // namespace
 
 void add_elementwise(Table& table) {
-#define TSL_UNARY(name, rule, fallible, doc, dx)                                                 \
-  table.add(row(Op::name, ScalarOp::name, #name, #name "(x)", doc, DTypeRule::rule, 1, fallible, \
+#define TSL_UNARY(name, rule, fallible, cost, doc, dx)                                                 \
+  table.add(row(Op::name, ScalarOp::name, #name, #name "(x)", doc, DTypeRule::rule, 1, fallible, cost, \
                 infer_elementwise<DTypeRule::rule>, derivatives::unary<derivatives::D_##name>()));
-#define TSL_BINARY(name, rule, fallible, doc, da, db)                                               \
-  table.add(row(Op::name, ScalarOp::name, #name, #name "(a, b)", doc, DTypeRule::rule, 2, fallible, \
+#define TSL_BINARY(name, rule, fallible, cost, doc, da, db)                                               \
+  table.add(row(Op::name, ScalarOp::name, #name, #name "(a, b)", doc, DTypeRule::rule, 2, fallible, cost, \
                 infer_elementwise<DTypeRule::rule>, derivatives::binary<derivatives::D_##name>()));
-#define TSL_TERNARY(name, rule, fallible, doc, da, db, dc)                                           \
-  table.add(row(Op::name, std::nullopt, #name, #name "(a, b, c)", doc, DTypeRule::rule, 3, fallible, \
+#define TSL_TERNARY(name, rule, fallible, cost, doc, da, db, dc)                                           \
+  table.add(row(Op::name, std::nullopt, #name, #name "(a, b, c)", doc, DTypeRule::rule, 3, fallible, cost, \
                 infer_elementwise<DTypeRule::rule>, derivatives::ternary<derivatives::D_##name>()));
 #include "tensor/bodies/elementwise.def"
 #undef TSL_UNARY

@@ -42,8 +42,6 @@ TensorType infer_take(Operands operands, const Attrs& attrs) {
   return {x.dtype(), taken_shape("take", x, operands[1].tensor, attrs.batch)};
 }
 
-bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
-
 /// Sums of halves are added up in f32 and rounded once, as reductions do.
 Tensor prepare_scatter(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   const char* name = op_def(op).name.data();
@@ -148,6 +146,19 @@ TensorType infer_nonzero(Operands operands, const Attrs& attrs) {
   return {DType::i64, {attrs.count, mask.rank()}};
 }
 
+Error describe_index(int64_t index, const Layout& source, const Attrs& attrs) {
+  const auto axis = static_cast<int>(attrs.batch);
+  const int64_t extent = source.shape[axis].hint();
+  Error error{ErrorKind::index,
+              fmt::format("index {} is out of range for axis {} with extent {}", index, axis, extent),
+              {},
+              {},
+              {}};
+  if (extent > 0) error.hints = {fmt::format("indices go from 0 to {}", extent - 1)};
+  return error;
+}
+constexpr OpFailure kIndexOutOfRange = {.integers_only = false, .describe = describe_index};
+
 }  // namespace
 
 void add_indexing(Table& table) {
@@ -155,9 +166,15 @@ void add_indexing(Table& table) {
              .name = "take",
              .signature = "take(x, index, axis: 0)",
              .doc = "the elements of x at an integer tensor of indices",
-             .op_class = OpClass::take,
+             .traits = {.fuses_as = FusesAs::take,
+                        .writes_into = WritesInto::fresh,
+                        .operands = OperandRule::tensors,
+                        .axis = AxisUse::batch,
+                        .needs = InputNeed::index,
+                        .category = Category::indexing,
+                        .operations = 1.0,
+                        .failure = &kIndexOutOfRange},
              .arity = 2,
-             .fallible = true,
              .prepare = prepare_take,
              .infer = infer_take,
              .vjp = vjp_take});
@@ -165,9 +182,15 @@ void add_indexing(Table& table) {
              .name = "scatter",
              .signature = "",
              .doc = "x with the elements at indices replaced; the last of equal indices wins",
-             .op_class = OpClass::scatter,
+             .traits = {.fuses_as = FusesAs::nothing,
+                        .writes_into = WritesInto::copy_of_first,
+                        .operands = OperandRule::value_last,
+                        .axis = AxisUse::batch,
+                        .needs = InputNeed::index,
+                        .category = Category::indexing,
+                        .operations = std::nullopt,
+                        .failure = &kIndexOutOfRange},
              .arity = 3,
-             .fallible = true,
              .prepare = prepare_scatter,
              .infer = infer_like_first,
              .vjp = vjp_scatter});
@@ -175,9 +198,15 @@ void add_indexing(Table& table) {
              .name = "scatter_add",
              .signature = "scatter_add(x, index, updates)",
              .doc = "x with updates added to the elements at indices; f16 and bf16 add up in f32",
-             .op_class = OpClass::scatter,
+             .traits = {.fuses_as = FusesAs::nothing,
+                        .writes_into = WritesInto::copy_of_first,
+                        .operands = OperandRule::value_last,
+                        .axis = AxisUse::batch,
+                        .needs = InputNeed::index,
+                        .category = Category::indexing,
+                        .operations = std::nullopt,
+                        .failure = &kIndexOutOfRange},
              .arity = 3,
-             .fallible = true,
              .prepare = prepare_scatter,
              .infer = infer_like_first,
              .vjp = vjp_scatter_add});
@@ -185,7 +214,14 @@ void add_indexing(Table& table) {
              .name = "nonzero",
              .signature = "",
              .doc = "the indices of the true elements, in order",
-             .op_class = OpClass::nonzero,
+             .traits = {.fuses_as = FusesAs::nothing,
+                        .writes_into = WritesInto::fresh,
+                        .operands = OperandRule::tensors,
+                        .axis = AxisUse::none,
+                        .needs = InputNeed::trues,
+                        .category = Category::indexing,
+                        .operations = std::nullopt,
+                        .failure = nullptr},
              .arity = 1,
              .infer = infer_nonzero});
 }

@@ -95,10 +95,7 @@ Tensor product_before(Ops& ops, const Tensor& x) {
 }
 
 /// Converts a half to f32, in which derivatives count and multiply: a count or a product may exceed f16.
-Tensor widened(Ops& ops, const Tensor& x) {
-  const bool is_half = x.dtype() == DType::f16 || x.dtype() == DType::bf16;
-  return is_half ? cast(ops, x, DType::f32) : x;
-}
+Tensor widened(Ops& ops, const Tensor& x) { return is_half(x.dtype()) ? cast(ops, x, DType::f32) : x; }
 
 /// The gradient is the product of the other elements: of those before and of those after each one. Without a quotient,
 /// so that the rule holds at zeros and for its own derivatives.
@@ -151,14 +148,21 @@ void vjp_logsumexp(VjpCall& call) {
 constexpr std::nullopt_t none = std::nullopt;
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
-constexpr OpDef row(Op op, std::string_view name, ReduceRule rule, std::optional<Op> step,
+constexpr OpDef row(Op op, std::string_view name, ReduceRule rule, double cost, std::optional<Op> step,
                     std::optional<double> of_nothing, std::string_view signature, std::string_view doc,
                     TensorType (*infer)(Operands, const Attrs&), void (*vjp)(VjpCall&)) {
   return {.op = op,
           .name = name,
           .signature = signature,
           .doc = doc,
-          .op_class = OpClass::reduction,
+          .traits = {.fuses_as = FusesAs::reduction,
+                     .writes_into = WritesInto::fresh,
+                     .operands = OperandRule::tensors,
+                     .axis = AxisUse::axes,
+                     .needs = InputNeed::nothing,
+                     .category = Category::reduction,
+                     .operations = cost,
+                     .failure = nullptr},
           .reduce_rule = rule,
           .step = step,
           .of_nothing = of_nothing,
@@ -171,10 +175,11 @@ constexpr OpDef row(Op op, std::string_view name, ReduceRule rule, std::optional
 }  // namespace
 
 void add_reductions(Table& table) {
-#define TSL_REDUCTION(name, combiner, rule, step, of_nothing, builtin, signature, doc, vjp) \
-  table.add(row(Op::name, #name, ReduceRule::rule, step, of_nothing, signature, doc, infer_reduction<Op::name>, vjp));
-#define TSL_ARG_REDUCTION(name, combiner, builtin, signature, doc) \
-  TSL_REDUCTION(name, combiner, place, none, none, builtin, signature, doc, nullptr)
+#define TSL_REDUCTION(name, combiner, rule, cost, step, of_nothing, builtin, signature, doc, vjp) \
+  table.add(                                                                                      \
+      row(Op::name, #name, ReduceRule::rule, cost, step, of_nothing, signature, doc, infer_reduction<Op::name>, vjp));
+#define TSL_ARG_REDUCTION(name, combiner, cost, builtin, signature, doc) \
+  TSL_REDUCTION(name, combiner, place, cost, none, none, builtin, signature, doc, nullptr)
 #include "tensor/bodies/reductions.def"
 #undef TSL_REDUCTION
 #undef TSL_ARG_REDUCTION

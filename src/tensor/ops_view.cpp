@@ -142,7 +142,19 @@ void vjp_windows(VjpCall& call) {
 }
 
 OpDef view_row(Op op, std::string_view name, std::string_view signature, std::string_view doc) {
-  return {.op = op, .name = name, .signature = signature, .doc = doc, .op_class = OpClass::view, .arity = 1};
+  return {.op = op,
+          .name = name,
+          .signature = signature,
+          .doc = doc,
+          .traits = {.fuses_as = FusesAs::nothing,
+                     .writes_into = WritesInto::fresh,
+                     .operands = OperandRule::tensors,
+                     .axis = AxisUse::none,
+                     .needs = InputNeed::nothing,
+                     .category = Category::copy,
+                     .operations = 0.0,
+                     .failure = nullptr},
+          .arity = 1};
 }
 
 OpDef repeating(OpDef row) {

@@ -92,20 +92,20 @@ std::string to_make_boolean(const Value& given) {
   return "";
 }
 
-std::string to_make_dtype(const Value& given) {
-  static const std::vector<std::string> kNames = [] {
-    std::vector<std::string> names;
-    for (DType dtype :
-         {DType::boolean, DType::u8, DType::i32, DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64})
-      names.emplace_back(name_of(dtype));
-    return names;
+const std::vector<std::string>& dtype_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const DTypeRow& row : kDTypes) all.emplace_back(row.name);
+    return all;
   }();
+  return names;
+}
+
+std::string to_make_dtype(const Value& given) {
   if (given.is(Tag::string)) {
     const std::string& text = given.as<String>().text;
-    if (std::find(kNames.begin(), kNames.end(), text) != kNames.end()) {
-      return fmt::format("a dtype is written without quotes: `{}`", text);
-    }
-    return suggest_name(text, kNames);
+    if (dtype_named(text)) return fmt::format("a dtype is written without quotes: `{}`", text);
+    return suggest_name(text, dtype_names());
   }
   if (given.is(Tag::builtin)) return "dtypes are named by their size: f32, f64, i32, i64, …";
   return "";
@@ -149,8 +149,8 @@ std::string hint_for_kind(std::string_view kind) {
       {"tensor", "a tensor is made of a list of numbers: `tensor([1.0, 2.0])`"},
       {"array", "an array is a number, or a tensor, list or range of numbers: `[1.0, 2.0]`"},
       {"iterable", "lists, tuples, strs, records, ranges and tensors have items: `[1, 2]`, `0..n`"},
-      {"dtype", "a dtype is one of bool, u8, i8, i16, i32, i64, f16, bf16, f32 and f64"},
   };
+  if (kind == "dtype") return fmt::format("a dtype is one of {}", fmt::join(dtype_names(), ", "));
   const auto found =
       std::find_if(std::begin(kWritings), std::end(kWritings), [&](const Writing& w) { return w.kind == kind; });
   return found == std::end(kWritings) ? "" : std::string(found->hint);

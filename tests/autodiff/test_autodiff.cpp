@@ -144,9 +144,9 @@ const std::map<Op, Use>& uses() {
     std::map<Op, Use> all = written_uses();
     for (const OpDef& def : op_table()) {
       if (!def.vjp || all.count(def.op) != 0) continue;
-      const bool is_unary = def.op_class == OpClass::elementwise && def.arity == 1;
+      const bool is_unary = is_elementwise(def) && def.arity == 1;
       if (is_unary) texts.push_back(fmt::format("{}(x)", def.name));
-      else if (def.op_class == OpClass::reduction) texts.push_back(fmt::format("{}(x + other, axis: 1)", def.name));
+      else if (is_reduction(def)) texts.push_back(fmt::format("{}(x + other, axis: 1)", def.name));
       else continue;
       all[def.op] = {{texts.back().c_str()}};
     }

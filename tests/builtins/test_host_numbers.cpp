@@ -158,7 +158,7 @@ bool agree(Scalar host, Scalar tensor, double bound) {
 bool has_tensor_form(const OpDef& def, DType dtype, Scalar b) {
   if (dtype != DType::i64) return true;
   if (def.op == Op::pow) return b.as_integer() >= 0;
-  return !def.fallible || b.as_integer() != 0;
+  return !may_fail(def) || b.as_integer() != 0;
 }
 
 /// Compares in numbers that hold every int and every float; a tensor would convert the int to a float first.
@@ -244,7 +244,7 @@ TEST_CASE("host numbers compute what tensors on a GPU compute, within the bound 
 
 TEST_CASE("all elementwise ops but where have a form on host numbers", "[reference]") {
   for (const OpDef& def : op_table()) {
-    const bool has_row = def.op_class == OpClass::elementwise && def.op != Op::cast && def.op != Op::copy;
+    const bool has_row = def.traits.operands == OperandRule::promoted;
     INFO(def.name);
     CHECK(def.scalar.has_value() == (has_row && def.op != Op::where));
   }

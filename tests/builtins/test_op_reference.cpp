@@ -9,6 +9,7 @@
 
 #include "catch.h"
 #include "engine/engine.h"
+#include "support/all_dtypes.h"
 #include "support/indices.h"
 #include "support/reference_ops.h"
 #include "tensor/elements.h"
@@ -18,9 +19,6 @@
 using namespace tsl;
 
 namespace {
-
-constexpr DType kDTypes[] = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
-                             DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
 
 /// Returns the dtype of the reference, which is exact for all values used here.
 DType reference_dtype(DType dtype) {
@@ -89,7 +87,8 @@ const std::vector<Case>& layouts() {
 
 /// Returns the permitted error, in units of the last place of the dtype.
 double allowed_ulps(const OpDef& def) {
-  if (def.op_class == OpClass::reduction || def.op_class == OpClass::scan || def.op_class == OpClass::matmul) return 16;
+  const Category category = def.traits.category;
+  if (category == Category::reduction || category == Category::scan || category == Category::matmul) return 16;
   return 4;
 }
 
@@ -168,8 +167,8 @@ bool is_representative(const OpDef& def, DType dtype) {
 
 TEST_CASE("elementwise ops compute what their definitions say", "[reference]") {
   for (const OpDef& def : op_table()) {
-    if (def.op_class != OpClass::elementwise) continue;
-    for (DType dtype : kDTypes) {
+    if (!is_elementwise(def)) continue;
+    for (DType dtype : all_dtypes()) {
       if (is_representative(def, dtype)) compare(def, dtype, {}, def.arity);
     }
   }
@@ -177,12 +176,12 @@ TEST_CASE("elementwise ops compute what their definitions say", "[reference]") {
 
 TEST_CASE("reductions and scans compute what their definitions say", "[reference]") {
   for (const OpDef& def : op_table()) {
-    if (def.op_class != OpClass::reduction && def.op_class != OpClass::scan) continue;
-    for (DType dtype : kDTypes) {
+    if (!is_reduction(def) && def.traits.category != Category::scan) continue;
+    for (DType dtype : all_dtypes()) {
       if (!is_representative(def, dtype)) continue;
       for (int64_t axis : {0, 1}) {
         Attrs attrs;
-        if (def.op_class == OpClass::reduction) attrs.axes = {axis};
+        if (is_reduction(def)) attrs.axes = {axis};
         else attrs.axis = axis;
         compare(def, dtype, attrs, 1);
       }
@@ -192,7 +191,7 @@ TEST_CASE("reductions and scans compute what their definitions say", "[reference
 
 TEST_CASE("argmax and argmin give the first place of the extreme", "[reference]") {
   Engine engine;
-  for (DType dtype : kDTypes) {
+  for (DType dtype : all_dtypes()) {
     for (const Case& layout : layouts()) {
       if (layout.shape.rank() != 2 || layout.shape[0].hint() == 0) continue;
       const int count = static_cast<int>(element_count(layout.shape).hint());
@@ -213,7 +212,7 @@ TEST_CASE("argmax and argmin give the first place of the extreme", "[reference]"
 }
 
 TEST_CASE("the matrix product computes what its definition says", "[reference]") {
-  for (DType dtype : kDTypes) {
+  for (DType dtype : all_dtypes()) {
     Engine engine;
     ReferenceOps reference;
     for (const Case& layout : layouts()) {

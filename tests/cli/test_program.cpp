@@ -711,7 +711,7 @@ TEST_CASE("tsl bench runs kernels of a dump, and says what it lacks") {
   CHECK(run({"bench"}).code == 2);
   CHECK(run({"bench", "--seconds", "soon", dump}).code == 2);
   CHECK(run({"bench", "--caches", "hot", dump}).code == 2);
-  std::ofstream(dump + "/version.txt") << "tsl dump, format 3\ndevice cuda:77\n";
+  std::ofstream(dump + "/version.txt") << "tsl dump, format 4\ndevice cuda:77\n";
   const Outcome elsewhere = run({"bench", dump});
   CHECK(elsewhere.code == 1);
   CHECK_THAT(elsewhere.err, Catch::Contains("the dump is of cuda:77; with --device cpu its kernels run on the CPU"));

@@ -78,7 +78,7 @@ void add_whole_kernel_cases(std::vector<SpecCase>& cases) {
            [](Plan& p) { p.kernels[0].buffers[1] = p.kernels[0].buffers[0]; });
   add_case("Loops have extents that are numbers, and none of 1.", pointwise_plan,
            [](Plan& p) { p.kernels[0].kept.push_back(1); });
-  add_case("An op kernel runs one node, whose class is never fused.", product_plan, [](Plan& p) {
+  add_case("An op kernel runs one node, which is never fused.", product_plan, [](Plan& p) {
     p.kernels[0].nodes = {1, 2};
   });
   add_case("An op kernel has no loops and no program.", product_plan, [](Plan& p) { p.kernels[0].kept = {4}; });

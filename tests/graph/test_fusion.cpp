@@ -119,7 +119,7 @@ TEST_CASE("a short logsumexp shares what a softmax computes of its rows") {
 TEST_CASE("rows too long for the cache are not kept, unless the device keeps longer ones") {
   struct Clusters : Target {
     bool has_epilogue(const Node&) override { return false; }
-    Rates rates() const override { return {.resident = {2 * kMaxResidentRow, kReduceBlock}}; }
+    DeviceTraits traits() const override { return {.resident = {2 * kMaxResidentRow, kReduceBlock}}; }
   } clusters;
   const auto kernels = [](int64_t length, Target* target, int axis = 1) {
     Graph g;
@@ -140,11 +140,7 @@ TEST_CASE("rows too long for the cache are not kept, unless the device keeps lon
 TEST_CASE("a device that reads rows again keeps long ones, if their elements are next to each other") {
   struct Reader : Target {
     bool has_epilogue(const Node&) override { return false; }
-    Rates rates() const override {
-      Rates rates;
-      rates.resident.neighbours = kAnyRow;
-      return rates;
-    }
+    DeviceTraits traits() const override { return {.resident = {.neighbours = kAnyRow}}; }
   } reader;
   const auto kernels = [&](const Shape& shape, int axis) {
     Graph g;

@@ -142,7 +142,7 @@ TEST_CASE("a concat of what costs much is computed once", "[parts]") {
 TEST_CASE("where kernels branch by part, a concat that ends a kernel computes what costs much", "[parts]") {
   struct Branching : Target {
     bool has_epilogue(const Node&) override { return false; }
-    bool branches_by_part() const override { return true; }
+    DeviceTraits traits() const override { return {.branches_by_part = true}; }
   } target;
   const auto kernels = [&](int operands, bool is_read_on) {
     Graph g;

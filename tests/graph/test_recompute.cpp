@@ -74,7 +74,7 @@ TEST_CASE("forces of pairs write at most one number a pair to memory") {
     const NodeId weights = add(g, Op::exp, {read(g, squares)});
     give(g, reduce(g, Op::sum, add(g, Op::mul, {read(g, d), spread(g, weights, {500, 500, 3})}), 1, false));
     const Rates rates{.operations_per_second = operations_per_byte * Rates().bytes_per_second};
-    const Plan plan = make_plan(recompute(std::move(g), rates));
+    const Plan plan = make_plan(recompute(std::move(g), rates, {}));
     CHECK(plan.kernels.size() == (operations_per_byte > 100 ? 1 : 2));
     CHECK(plan.arena_bytes == (operations_per_byte > 100 ? 0 : 500 * 500 * 4));
   }
@@ -109,7 +109,7 @@ TEST_CASE("a decision to compute again, or not, is reported") {
     const NodeId e = add(g, Op::relu, {read(g, input(g, {100000}))});
     give(g, add(g, Op::mul, {spread(g, e, {copies, 100000}), read(g, input(g, {copies, 100000}))}));
     std::vector<std::string> decisions;
-    recompute(std::move(g), {}, [&](const Node& node, const char* decision) {
+    recompute(std::move(g), {}, {}, [&](const Node& node, const char* decision) {
       decisions.push_back(std::string(node.def().name) + ": " + decision);
     });
     REQUIRE(decisions.size() == 1);

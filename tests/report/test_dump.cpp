@@ -81,7 +81,7 @@ TEST_CASE("a dump has a file for each stage of a specialisation", "[report]") {
   dump(kProgram, folder.path());
   const std::string step = folder.of("step");
   CHECK(step.size() == std::string("step.3fa2c1d0").size());
-  CHECK(contains(folder.read("version.txt"), "tsl dump, format 3\ntsl test\n"));
+  CHECK(contains(folder.read("version.txt"), "tsl dump, format 4\ntsl test\n"));
   CHECK(contains(folder.read(step + "/01-ast.txt"), "fn step(x, w) {\n  let h = x @ w\n"));
   CHECK(contains(folder.read(step + "/02-graph.txt"), "matmul(%0, %1) : f32[4, 4]  # test.tsl:3"));
   CHECK(contains(folder.read(step + "/03-passes.txt"), "after dead code: no change"));
@@ -135,7 +135,7 @@ TEST_CASE("a comparison of dumps names what changed, by specialisation and stage
   std::string changed = kProgram;
   changed.replace(changed.find("relu"), 4, "tanh");
   dump(changed + "@compile\nfn g(x) = x + 1.0\nlet z = g(ones([3]))\n", c.path());
-  std::ofstream(c.path() + "/version.txt") << "tsl dump, format 3\ntsl other\n";
+  std::ofstream(c.path() + "/version.txt") << "tsl dump, format 4\ntsl other\n";
   const std::string text = diff_dumps(a.path(), c.path());
   INFO(text);
   CHECK(contains(text, "cache key\n  version.txt\n    - tsl test\n    + tsl other\n"));
@@ -144,7 +144,7 @@ TEST_CASE("a comparison of dumps names what changed, by specialisation and stage
   CHECK(contains(text, "  02-graph.txt\n"));
   CHECK(contains(text, "+ " + c.of("g") + ": only in "));
   std::ofstream(b.path() + "/version.txt") << "tsl dump, format 999\ntsl test\n";
-  CHECK(contains(diff_dumps(a.path(), b.path()), "    - tsl dump, format 3\n    + tsl dump, format 999\n"));
+  CHECK(contains(diff_dumps(a.path(), b.path()), "    - tsl dump, format 4\n    + tsl dump, format 999\n"));
   CHECK_THROWS_AS(diff_dumps(a.path(), "/proc"), Failure);
 }
 

@@ -10,7 +10,7 @@ std::string returned(const std::string& expression) { return "return " + express
 
 void add_elementwise(std::vector<MatrixCase>& cases) {
   for (const OpDef& def : op_table()) {
-    if (def.op_class != OpClass::elementwise || def.op == Op::cast || def.op == Op::copy) continue;
+    if (def.traits.operands != OperandRule::promoted) continue;
     const std::string name(def.name);
     if (def.arity == 1) cases.push_back({def.op, returned(name + "(a)")});
     if (def.arity == 3) cases.push_back({def.op, returned(name + "(c, a, b)")});
@@ -51,7 +51,7 @@ std::vector<MatrixCase> matrix_cases() {
   add_elementwise(cases);
   for (const char* dtype : kMatrixDTypes) cases.push_back({Op::cast, returned(fmt::format("{}(a)", dtype))});
   for (const OpDef& def : op_table()) {
-    if (def.op_class != OpClass::reduction) continue;
+    if (!is_reduction(def)) continue;
     for (const char* axis : {"", ", axis: 0", ", axis: -1", ", axis: -1, keepdims: true"}) {
       cases.push_back({def.op, returned(fmt::format("{}(a{})", def.name, axis))});
     }

@@ -242,17 +242,22 @@ Tensor ReferenceOps::run(const OpDef& def, std::span<const Operand> operands, co
                          const TensorType& result) {
   const size_t count = count_of(result.shape);
   const auto compute = [&]() -> Scalars {
-    switch (def.op_class) {
-      case OpClass::elementwise: return map_elements(def, operands, count);
-      case OpClass::source: return def.op == Op::fill ? Scalars(count, operands[0].scalar) : iota(operands, count);
-      case OpClass::reduction: return reduce(def, operands[0].tensor, attrs);
-      case OpClass::scan: return scan(def.op, operands[0].tensor, attrs);
-      case OpClass::take:
-      case OpClass::scatter: return index_op(def.op, operands, attrs, count);
-      case OpClass::concat: return concat(operands, attrs, result.shape);
-      case OpClass::assign: return assign(operands[0].tensor, operands[1].tensor, attrs.view);
-      case OpClass::fold: return fold(operands[0].tensor, attrs, result.shape);
-      case OpClass::matmul: return multiply(operands[0].tensor, operands[1].tensor, count);
+    switch (def.traits.fuses_as) {
+      case FusesAs::elementwise: return map_elements(def, operands, count);
+      case FusesAs::source: return def.op == Op::fill ? Scalars(count, operands[0].scalar) : iota(operands, count);
+      case FusesAs::reduction: return reduce(def, operands[0].tensor, attrs);
+      case FusesAs::take: return index_op(def.op, operands, attrs, count);
+      case FusesAs::nothing: break;
+    }
+    switch (def.op) {
+      case Op::cumsum:
+      case Op::cumprod: return scan(def.op, operands[0].tensor, attrs);
+      case Op::scatter:
+      case Op::scatter_add: return index_op(def.op, operands, attrs, count);
+      case Op::concat: return concat(operands, attrs, result.shape);
+      case Op::assign_view: return assign(operands[0].tensor, operands[1].tensor, attrs.view);
+      case Op::fold_windows: return fold(operands[0].tensor, attrs, result.shape);
+      case Op::matmul: return multiply(operands[0].tensor, operands[1].tensor, count);
       default: fail(ErrorKind::type, "the reference has no {}", def.name);
     }
   };
@@ -290,6 +295,7 @@ std::vector<Tensor> ReferenceOps::backward(const Tensor& output, const Tensor& g
     for (size_t i = 0; i < count; ++i)
       needed[i] = entry->operands[i].is_tensor() && is_float(entry->operands[i].tensor.dtype());
     VjpCall call{*this,
+                 *entry->def,
                  entry->operands,
                  entry->attrs,
                  entry->output,

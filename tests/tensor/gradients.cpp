@@ -103,7 +103,7 @@ Input domain(std::string_view name, unsigned seed) {
 
 TEST_CASE("elementwise derivatives") {
   for (const OpDef& def : op_table()) {
-    if (def.op_class != OpClass::elementwise || !def.vjp || def.op == Op::cast || def.op == Op::where) continue;
+    if (!is_elementwise(def) || !def.vjp || def.op == Op::cast || def.op == Op::where) continue;
     CAPTURE(def.name);
     std::vector<Input> inputs;
     for (int i = 0; i < def.arity; ++i) inputs.push_back(domain(def.name, static_cast<unsigned>(i) + 1));
@@ -267,7 +267,8 @@ void check_only_needed(const Function& f, const std::vector<Input>& inputs) {
     std::array<bool, 3> needed{};
     std::array<Tensor, 3> found;
     needed[i] = true;
-    VjpCall call{ops, entry.operands, entry.attrs, entry.output, grad, {needed.data(), count}, {found.data(), count}};
+    VjpCall call{ops,          *entry.def, entry.operands,         entry.attrs,
+                 entry.output, grad,       {needed.data(), count}, {found.data(), count}};
     entry.def->vjp(call);
     for (size_t k = 0; k < count; ++k) {
       CAPTURE(entry.def->name, i, k);
@@ -280,7 +281,7 @@ void check_only_needed(const Function& f, const std::vector<Input>& inputs) {
 
 TEST_CASE("a rule computes no gradient that is not needed") {
   for (const OpDef& def : op_table()) {
-    if (def.op_class != OpClass::elementwise || !def.vjp || def.arity != 2) continue;
+    if (!is_elementwise(def) || !def.vjp || def.arity != 2) continue;
     check_only_needed(call_op(def.op), {domain(def.name, 1), domain(def.name, 2)});
   }
   check_only_needed(call_op(Op::matmul), {random_input({2, 3}), random_input({3, 4})});

@@ -31,7 +31,7 @@ class RecordingOps : public Ops {
     return make(result.dtype, result.shape);
   }
   void after(const OpDef& def, std::span<const Operand> operands, const Attrs&, const Tensor& result) override {
-    std::string text = def.op_class == OpClass::view ? "view " : "";
+    std::string text = def.view ? "view " : "";
     text += def.name;
     for (size_t i = 0; i < operands.size(); ++i) text += (i == 0 ? "(" : ", ") + describe(operands[i]);
     calls.push_back(text + ") -> " + describe(result));

@@ -25,11 +25,7 @@ class CpuBackend : public exec::Backend {
     return {{"architecture", name_of(isa_)}};
   }
   uint64_t cache_bytes() const override { return cache_bytes_; }
-  graph::Rates rates() const override {
-    graph::Rates rates;
-    rates.resident.neighbours = graph::kAnyRow;
-    return rates;
-  }
+  graph::DeviceTraits traits() const override { return {.resident = {.neighbours = graph::kAnyRow}}; }
   graph::Rates prediction_rates() const override;
 
   /// Sets the most bytes for tensors and the cache.

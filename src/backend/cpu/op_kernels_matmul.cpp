@@ -106,7 +106,7 @@ void run_matmul(OpRun& run) {
     return;
   }
   const DType dtype = run.node.dtype;
-  const DType compute = dtype == DType::f64 ? DType::f64 : is_float(dtype) ? DType::f32 : DType::i64;
+  const DType compute = accumulator_of(dtype);
   const bool in_place = compute == dtype && compute != DType::i64;
   const Matrix a = in_place           ? matrix_of(run, 0)
                    : compute == dtype ? matrix_in_rows(run, 0)

@@ -221,10 +221,10 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
     case Instr::Kind::map:
       step.kind = Step::Kind::map;
       step.arity = op_def(instr.op).arity;
-      step.fallible = op_def(instr.op).fallible;
+      step.fallible = may_fail(op_def(instr.op));
       step.map = instr.op == Op::cast ? table_.cast[from][static_cast<int>(instr.dtype)]
                                       : table_.map[static_cast<int>(instr.op)][from];
-      if (instr.operand_dtype == DType::f16 || instr.operand_dtype == DType::bf16)
+      if (is_half(instr.operand_dtype))
         if (instr.op != Op::cast && instr.op != Op::where)
           step.wide_map = table_.map[static_cast<int>(instr.op)][static_cast<int>(DType::f32)];
       if (!step.map) {

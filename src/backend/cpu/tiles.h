@@ -138,7 +138,7 @@ using StepGroups = std::vector<std::vector<Step>>;
 std::vector<graph::Kernel> divide_into_boxes(const graph::Kernel& kernel);
 
 /// Whether the accumulator of a chain can hold elements of the dtype.
-inline bool fits_accumulator(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32; }
+inline bool fits_accumulator(DType dtype) { return accumulator_of(dtype) == DType::f32; }
 
 /// Below this many element-operations, a second thread costs more than it gains.
 inline constexpr int64_t kParallelWork = 64 * 1024;

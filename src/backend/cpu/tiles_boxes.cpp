@@ -52,7 +52,7 @@ class Divider {
     bool has_parts = false;
     for (const Instr& instr : kernel_.program) {
       if (instr.map.offset.symbol() || instr.kind == Instr::Kind::gather) return false;
-      if (instr.kind == Instr::Kind::map && op_def(instr.op).fallible) return false;
+      if (instr.kind == Instr::Kind::map && may_fail(op_def(instr.op))) return false;
       if (instr.kind != Instr::Kind::part) continue;
       has_parts = true;
       if (loop_of(instr) < 0) return false;

@@ -53,8 +53,6 @@ class CudaBackend : public exec::Backend {
   graph::Rates rates() const override {
     const Properties& properties = gpu_.device.properties();
     graph::Rates rates = kRates;
-    if (properties.compute_major >= kFirstWithClusters) rates.resident.neighbours = kMaxClusterRow;
-    rates.resident.apart = graph::kReduceBlock;  // of longer ones, neighbouring threads read no neighbours
     rates.threads_at_once = static_cast<double>(properties.multiprocessors) * properties.threads_per_multiprocessor;
     return rates;
   }
@@ -64,7 +62,14 @@ class CudaBackend : public exec::Backend {
     rates.seconds_per_launch = 1.2e-6;  // a kernel of a graph; decisions also count what the host does
     return rates;
   }
-  bool branches_by_part() const override { return true; }
+  graph::DeviceTraits traits() const override {
+    graph::DeviceTraits traits;
+    traits.branches_by_part = true;
+    traits.has_clusters = gpu_.device.properties().compute_major >= kFirstWithClusters;
+    if (traits.has_clusters) traits.resident.neighbours = kMaxClusterRow;
+    traits.resident.apart = graph::kReduceBlock;  // of longer ones, neighbouring threads read no neighbours
+    return traits;
+  }
   int64_t tensor_limit() const override { return as_limit(gpu_.device.properties().total_memory); }
   bool has_epilogue(const graph::Node& node) override {
     const PlanGemm gemm(node, gpu_.options.tf32);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/cpu/kernels.h"
+#include "support/all_dtypes.h"
 #include "tensor/bodies/scalar_bodies.h"
 #include "tensor/elements.h"
 
@@ -44,8 +45,6 @@ class Random {
   uint64_t state_;
 };
 
-inline constexpr DType kDTypes[] = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
-                                    DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
 inline int index(DType dtype) { return static_cast<int>(dtype); }
 
 template <class T> void put(Bytes& out, T value) {

@@ -182,8 +182,8 @@ TEST_CASE("more than a block of blocks follows the reduction order", "[kernels][
 }
 
 TEST_CASE("wide columns are the columns of narrow ones", "[kernels][reduce]") {
-  for (size_t turn = 0; turn < 2 * std::size(kDTypes); ++turn) {
-    const DType dtype = kDTypes[turn / 2];
+  for (size_t turn = 0; turn < 2 * all_dtypes().size(); ++turn) {
+    const DType dtype = all_dtypes()[turn / 2];
     const size_t n = turn % 2 ? 1300 : 41, columns = turn % 2 ? 130 : 700;
     const Bytes in = operands(dtype, n * columns, 2);
     for (int op = 0; op < cpu::kReduceOpCount; ++op) {
@@ -233,7 +233,7 @@ TEST_CASE("reductions of integers and bools", "[kernels][reduce]") {
 }
 
 TEST_CASE("argmax and argmin: the first of equals; the first NaN wins", "[kernels][reduce]") {
-  for (DType dtype : kDTypes) {
+  for (DType dtype : all_dtypes()) {
     for (const auto& [rows, n] : std::initializer_list<std::pair<size_t, size_t>>{
              {1, 1}, {1, 5}, {70, 2}, {64, 32}, {130, 33}, {3, 64}, {3, 65}, {2, 1000}, {1, 3000}}) {
       Random random(n);

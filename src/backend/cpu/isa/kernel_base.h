@@ -30,20 +30,15 @@ void add_chain_kernel(KernelTable& table);
 namespace {
 
 template <DType kDType> struct ElementOf;
-template <> struct ElementOf<DType::boolean> { using Type = bool; };
-template <> struct ElementOf<DType::u8> { using Type = uint8_t; };
-template <> struct ElementOf<DType::i8> { using Type = int8_t; };
-template <> struct ElementOf<DType::i16> { using Type = int16_t; };
-template <> struct ElementOf<DType::i32> { using Type = int32_t; };
-template <> struct ElementOf<DType::i64> { using Type = int64_t; };
-template <> struct ElementOf<DType::f16> { using Type = math::Half; };
-template <> struct ElementOf<DType::bf16> { using Type = math::BFloat16; };
-template <> struct ElementOf<DType::f32> { using Type = float; };
-template <> struct ElementOf<DType::f64> { using Type = double; };
+using math::BFloat16;
+using math::Half;
+#define TSL_DTYPE(id, name, element, ...) \
+  template <> struct ElementOf<DType::id> { using Type = element; };
+#include "tensor/bodies/dtypes.def"
+#undef TSL_DTYPE
 template <DType kDType> using Element = typename ElementOf<kDType>::Type;
 
 constexpr int index_of(DType dtype) { return static_cast<int>(dtype); }
-constexpr bool is_short(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 template <bool kFirst, class A, class B> struct ChoiceOf { using Type = A; };
 template <class A, class B> struct ChoiceOf<false, A, B> { using Type = B; };
@@ -57,16 +52,9 @@ constexpr size_t least(size_t a, size_t b) { return a < b ? a : b; }
 /// Calls body with each dtype as a compile-time constant.
 template <DType kDType> struct DTypeConstant { static constexpr DType value = kDType; };
 template <class Body> void for_each_dtype(Body body) {
-  body(DTypeConstant<DType::boolean>());
-  body(DTypeConstant<DType::u8>());
-  body(DTypeConstant<DType::i8>());
-  body(DTypeConstant<DType::i16>());
-  body(DTypeConstant<DType::i32>());
-  body(DTypeConstant<DType::i64>());
-  body(DTypeConstant<DType::f16>());
-  body(DTypeConstant<DType::bf16>());
-  body(DTypeConstant<DType::f32>());
-  body(DTypeConstant<DType::f64>());
+#define TSL_DTYPE(id, ...) body(DTypeConstant<DType::id>());
+#include "tensor/bodies/dtypes.def"
+#undef TSL_DTYPE
 }
 
 }  // namespace

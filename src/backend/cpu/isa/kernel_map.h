@@ -30,8 +30,8 @@ constexpr bool is_defined(Op op, DTypeRule rule, DType dtype) {
     case DTypeRule::arithmetic:
       return dtype != DType::boolean || op == Op::add || op == Op::mul || op == Op::minimum || op == Op::maximum;
     case DTypeRule::floating:
-    case DTypeRule::predicate: return dtype >= DType::f16;
-    case DTypeRule::bitwise: return dtype < DType::f16;
+    case DTypeRule::predicate: return is_float(dtype);
+    case DTypeRule::bitwise: return !is_float(dtype);
     case DTypeRule::compare:
     case DTypeRule::select: return true;
   }
@@ -142,7 +142,7 @@ bool map_short(void* out, const void* const* in, size_t n) {
 template <class Fn, DTypeRule kRule, int kArity, DType kDType> constexpr MapKernel map_kernel() {
   if constexpr (!is_defined(Fn::kOp, kRule, kDType)) {
     return nullptr;
-  } else if constexpr (is_short(kDType)) {
+  } else if constexpr (is_half(kDType)) {
     using T = Element<kDType>;
     if constexpr (kArity == 1) {
       constexpr bool asks = math::kIsBool<decltype(Fn::apply(0.0f))>;

@@ -24,7 +24,7 @@ template <class T> bool map_where(void* out, const void* const* in, size_t n) {
 void add_binary_kernels(KernelTable& table) {
 #define TSL_UNARY(...)
 #define TSL_BINARY(name, rule, ...) add_map_kernels<Fn_##name, DTypeRule::rule, 2>(table);
-#define TSL_TERNARY(...)
+#define TSL_TERNARY(name, ...) static_assert(Op::name == Op::where, "the new ternary op needs a kernel");
 #include "tensor/bodies/elementwise.def"
   for_each_dtype([&](auto dtype) {
     MapKernel& kernel = table.map[static_cast<int>(Op::where)][index_of(dtype.value)];

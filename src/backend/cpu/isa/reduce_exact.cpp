@@ -182,11 +182,11 @@ template <class T> void add_arg(KernelTable& table, DType dtype) {
 template <class R, ReduceRule kRule, DType kDType> void add_exact([[maybe_unused]] ReduceKernels& kernels) {
   using T = Element<kDType>;
   if constexpr (kRule == ReduceRule::logic) kernels = reduce_kernels<R, T, uint8_t, bool>();
-  else if constexpr (kRule == ReduceRule::total && kDType < DType::f16)
+  else if constexpr (kRule == ReduceRule::total && !is_float(kDType))
     kernels = reduce_kernels<R, T, int64_t, int64_t>();
   else if constexpr (kRule == ReduceRule::same && kDType == DType::boolean)
     kernels = reduce_kernels<R, T, uint8_t, bool>();
-  else if constexpr (kRule == ReduceRule::same && kDType < DType::f16) kernels = reduce_kernels<R, T, T, T>();
+  else if constexpr (kRule == ReduceRule::same && !is_float(kDType)) kernels = reduce_kernels<R, T, T, T>();
 }
 
 // Declares the combiners that have no kernels in this file.

@@ -177,7 +177,7 @@ void scan_columns(void* out, const void* in, size_t n, size_t columns, size_t st
 template <class R> void add_op(ScanKernels* kernels) {
   for_each_dtype([&](auto dtype) {
     using T = Element<dtype.value>;
-    constexpr bool is_exact = dtype.value < DType::f16;
+    constexpr bool is_exact = !is_float(dtype.value);
     using Out = Choice<is_exact, int64_t, T>;
     using A = Choice<is_exact, int64_t, Choice<dtype.value == DType::f64, double, float>>;
     kernels[index_of(dtype.value)] = {scan_rows<R, T, Out, A>, scan_columns<R, T, Out, A>};

@@ -102,7 +102,7 @@ void add_source_kernels(KernelTable& table) {
   for_each_dtype([&](auto dtype) {
     using T = Element<dtype.value>;
     constexpr int index = index_of(dtype.value);
-    if constexpr (dtype.value >= DType::f16) {
+    if constexpr (is_float(dtype.value)) {
       table.random_uniform[index] = uniform<T>;
       table.random_normal[index] = normal<T>;
     }

@@ -36,25 +36,31 @@ bool can_scatter(const Node& node) {
 
 using OpGenerator = GeneratedKernels (*)(const OpKernel&);
 
+bool can_always(const Node&) { return true; }
+bool can_multiply(const Node& node) { return !is_float(node.dtype); }
+
+/// A generator of an op's own kernels, and for which nodes it serves.
+struct OpRow {
+  Op op;
+  OpGenerator generate;
+  bool (*can)(const Node&) = can_always;
+};
+constexpr OpRow kOpRows[] = {
+    {Op::cumsum, generate_scan},
+    {Op::cumprod, generate_scan},
+    {Op::argsort, generate_argsort, can_sort},
+    {Op::scatter, generate_scatter, can_scatter},
+    {Op::scatter_add, generate_scatter, can_scatter},
+    {Op::nonzero, generate_nonzero},
+    {Op::fold_windows, generate_fold_windows},
+    {Op::matmul, generate_integer_product, can_multiply},
+};
+
 /// Returns the generator for an op with a kernel of its own; null if there is none.
 OpGenerator generator_of(const Node& node) {
-  switch (node.def().op_class) {
-    case OpClass::scan: return generate_scan;
-    case OpClass::sort: return can_sort(node) ? generate_argsort : nullptr;
-    case OpClass::scatter: return can_scatter(node) ? generate_scatter : nullptr;
-    case OpClass::nonzero: return generate_nonzero;
-    case OpClass::fold: return generate_fold_windows;
-    case OpClass::matmul: return is_float(node.dtype) ? nullptr : generate_integer_product;
-    case OpClass::elementwise:  // these are fused, or are views
-    case OpClass::source:
-    case OpClass::view:
-    case OpClass::reduction:
-    case OpClass::take:
-    case OpClass::concat:
-    case OpClass::assign:
-    case OpClass::transfer: return nullptr;
-  }
-  return nullptr;
+  const auto* const row =
+      std::find_if(std::begin(kOpRows), std::end(kOpRows), [&](const OpRow& r) { return r.op == node.op; });
+  return row != std::end(kOpRows) && row->can(node) ? row->generate : nullptr;
 }
 
 GeneratedKernels generate_template(const Kernel& kernel, const Plan& plan, bool vectorized,

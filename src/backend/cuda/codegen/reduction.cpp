@@ -27,8 +27,6 @@ const char* function_of(Op op) {
   throw std::logic_error("not a reduction");
 }
 
-bool is_short(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
-
 }  // namespace
 
 Reduction::Reduction(const Instr& instr)
@@ -40,7 +38,7 @@ Reduction::Reduction(const Instr& instr)
       dtype_(instr.dtype) {
   const bool accumulates = op_def(instr.op).reduce_rule == ReduceRule::total;
   partial_dtype_ = accumulates ? instr.dtype : instr.operand_dtype;
-  if (is_short(partial_dtype_)) partial_dtype_ = DType::f32;
+  if (is_half(partial_dtype_)) partial_dtype_ = DType::f32;
   type_ = type_of(partial_dtype_);
 }
 
@@ -92,7 +90,7 @@ std::string Reduction::combine(const std::string& a, const std::string& b) const
 
 std::string Reduction::result(const std::string& folded) const {
   if (is_arg_reduction_) return folded + ".index";
-  return is_short(dtype_) ? fmt::format("s_cast<{}>({})", type_of(dtype_), folded) : folded;
+  return is_half(dtype_) ? fmt::format("s_cast<{}>({})", type_of(dtype_), folded) : folded;
 }
 
 std::string Reduction::identity() const {

@@ -152,7 +152,7 @@ class PassPlanner {
       for (Reg r = 0; r < size(); ++r) {
         if (!passes_.kept[r] || first[r] > p || last_use[r] <= p) continue;
         words += std::max<int64_t>(size_of(kernel_.program[r].dtype) / 4, 1);
-        halves += is_half(kernel_.program[r].dtype) ? 1 : 0;
+        halves += has_16_bits(kernel_.program[r].dtype) ? 1 : 0;
       }
       if (2 * words - halves <= 2 * passes_.kept_words - passes_.kept_halves) continue;
       passes_.kept_words = words;
@@ -214,9 +214,8 @@ RowDemand demand_of(const Kernel& kernel, const graph::Plan& plan, const RowPass
   }
   demand.reads_once = passes.again.size() == 1;
   demand.are_arg_reductions = are_arg_reductions(kernel, passes);
-  const int64_t resident = plan.options.resident.neighbours;  // of a device with clusters: more than usual
-  const bool has_clusters = resident > graph::kMaxResidentRow && resident <= kMaxClusterRow;
-  demand.clusters = has_clusters && count_of(kernel.reduced) <= resident && !demand.reads_once && !has_place;
+  const bool may_share = plan.device.has_clusters && count_of(kernel.reduced) <= plan.device.resident.neighbours;
+  demand.clusters = may_share && !demand.reads_once && !has_place;
   demand.stores = std::any_of(kernel.program.begin(), kernel.program.end(),
                               [](const Instr& instr) { return is_full(instr) && !defines(instr); });
   return demand;

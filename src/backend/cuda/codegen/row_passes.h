@@ -23,7 +23,7 @@ struct RowPasses {
   int64_t kept_halves = 0;  // how many of these hold 16 bits: two neighbours may share one
 };
 
-inline bool is_half(DType dtype) { return size_of(dtype) == 2; }
+inline bool has_16_bits(DType dtype) { return size_of(dtype) == 2; }
 
 RowPasses plan_passes(const graph::Kernel& kernel);
 

@@ -91,7 +91,7 @@ class RowsWriter {
   RowDemand demand(int width) const { return demand_of(kernel_, plan_, passes_, width); }
   bool keeps(Reg r) const { return form_.keeps && passes_.kept[r]; }
   /// Whether the value's array is kept two to a register; r<r> then holds a turn's.
-  bool is_packed(Reg r) const { return keeps(r) && form_.lanes.width > 1 && is_half(kernel_.program[r].dtype); }
+  bool is_packed(Reg r) const { return keeps(r) && form_.lanes.width > 1 && has_16_bits(kernel_.program[r].dtype); }
 
   // ---- Rows --------------------------------------------------------------------------------------------
 

@@ -43,22 +43,6 @@ bool uses_small_indices(const Kernel& kernel) {
 
 }  // namespace
 
-std::string_view type_of(DType dtype) {
-  switch (dtype) {
-    case DType::boolean: return "bool";
-    case DType::u8: return "unsigned char";
-    case DType::i8: return "signed char";
-    case DType::i16: return "short";
-    case DType::i32: return "int";
-    case DType::i64: return "long long";
-    case DType::f16: return "Half";
-    case DType::bf16: return "BFloat16";
-    case DType::f32: return "float";
-    case DType::f64: return "double";
-  }
-  return "";
-}
-
 int64_t count_of(const Dims& dims) {
   int64_t count = 1;
   for (Dim d : dims) count *= d.hint();

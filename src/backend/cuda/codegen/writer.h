@@ -17,7 +17,7 @@
 namespace tsl::cuda {
 
 /// Returns the name of a dtype in CUDA source.
-std::string_view type_of(DType dtype);
+inline std::string_view type_of(DType dtype) { return row_of(dtype).cuda; }
 
 /// The element that a statement computes: an index expression for each loop (kept loops, then reduced ones), and the
 /// element's number in row-major order over all loops, by which errors are ordered.

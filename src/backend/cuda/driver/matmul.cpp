@@ -31,17 +31,13 @@ struct Types {
 };
 
 Types types_of(const Gemm& gemm) {
-  switch (gemm.dtype) {
-    case DType::f16: return {CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F};
-    case DType::bf16: return {CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F};
-    case DType::f32: return {CUDA_R_32F, gemm.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F};
-    case DType::f64: return {CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F};
-    case DType::boolean:  // products of integers are generated
-    case DType::u8:
-    case DType::i8:
-    case DType::i16:
-    case DType::i32:
-    case DType::i64: break;
+  const auto f32 = gemm.tf32 && gemm.dtype == DType::f32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  const std::pair<DType, Types> all[] = {{DType::f16, {CUDA_R_16F, f32, CUDA_R_32F}},
+                                         {DType::bf16, {CUDA_R_16BF, f32, CUDA_R_32F}},
+                                         {DType::f32, {CUDA_R_32F, f32, CUDA_R_32F}},
+                                         {DType::f64, {CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F}}};
+  for (const auto& [dtype, types] : all) {
+    if (dtype == gemm.dtype) return types;
   }
   fail(ErrorKind::device, "internal error: no matrix product of {} by cuBLASLt", name_of(gemm.dtype));
 }

@@ -110,8 +110,7 @@ TEST_CASE("every elementwise op has a statement that compiles, for every dtype")
     Graph g;
     const NodeId a = input(g, {5, 12}, dtype), b = input(g, {5, 12}, dtype), c = input(g, {5, 12}, DType::boolean);
     for (const OpDef& op : op_table()) {
-      if (op.op_class != OpClass::elementwise || op.op == Op::copy || op.op == Op::where || !is_defined(op, dtype))
-        continue;
+      if (!is_elementwise(op) || op.op == Op::copy || op.op == Op::where || !is_defined(op, dtype)) continue;
       Attrs attrs;
       if (op.op == Op::cast) {
         for (DType to : kAll) {

@@ -301,8 +301,9 @@ TEST_CASE("of 16-bit elements the rows are kept, two to a register, and not what
 
 TEST_CASE("blocks of threads share a long row where the device has clusters") {
   const auto kernels = [](int64_t length, int64_t resident) {
+    const graph::DeviceTraits device = {.resident = {resident}, .has_clusters = resident > kMaxResidentRow};
     graph::Plan plan = softmax({64, length});
-    plan = graph::make_plan(std::move(plan.graph), {.resident = {resident}});
+    plan = graph::make_plan(std::move(plan.graph), {}, device);
     return kernels_of(plan);
   };
   CHECK(kernels(131'072, kMaxResidentRow).size() > 1);
