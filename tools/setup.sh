@@ -106,10 +106,10 @@ build_preset() {
   local preset=$1
   shift
   if [[ ! -f build/$preset/build.ninja ]]; then
-    logged "build/configure-$preset.log" cmake --preset "$preset"
+    logged "build/configure-$preset.log" cmake --preset "$preset" || return
   fi
   touch "build/$preset/.started"  # what changes from now on may not be in this build
-  logged "build/build-$preset.log" cmake --build "build/$preset" "$@"
+  logged "build/build-$preset.log" cmake --build "build/$preset" "$@" || return
   mv "build/$preset/.started" "build/$preset/.built"
 }
 
@@ -127,13 +127,34 @@ unlock() {
   exec 9>&-
 }
 
+# show_progress LOG: shows which step of a build is the last in its log, in one line of the terminal, until it is killed, or
+# the tool ends.
+show_progress() {
+  local log=$1 step
+  while sleep 1 && kill -0 $$ 2>/dev/null; do
+    step=$(tail -c 1000 "$log" 2>/dev/null | grep -o '^\[[0-9]*/[0-9]*\]' | tail -n 1 | tr -d '[]') || continue
+    printf '\rtsl: building, step %s' "${step/\// of }" >&2
+  done
+}
+
 # Builds the program itself.
 build_program() {
   lock
   if ! program_is_current; then
     install_missing
-    say "building, log in build/build-release.log"
-    build_preset release --target tsl
+    local first='' progress='' status=0
+    [[ -x $program ]] || first='; the first time it takes some minutes'
+    say "building, log in build/build-release.log$first"
+    if [[ -t 2 ]]; then
+      show_progress build/build-release.log 9>&- &
+      progress=$!
+    fi
+    build_preset release --target tsl || status=$?
+    if [[ -n $progress ]]; then
+      kill "$progress"
+      printf '\r\e[K' >&2
+    fi
+    ((status == 0)) || return "$status"
   fi
   unlock
 }

@@ -22,7 +22,8 @@ check() {
   fi
 }
 
-# build_tests PRESET [cmake options...]: with warnings as errors, and with $TSL_CUDA. A failure is a failed check.
+# build_tests PRESET [cmake options...]: with $TSL_CUDA, and in CI with warnings as errors; elsewhere with the flags of
+# tools/tsl, whose build it goes on with. A failure is a failed check.
 build_tests() {
   local preset=$1 begin=$SECONDS status=0
   shift
@@ -30,7 +31,7 @@ build_tests() {
   install_missing
   if [[ ${TSL_CUDA:-} != OFF ]]; then provide_cuda || say "NVRTC and CUDA's headers cannot be installed"; fi
   say "building the tests ($preset), log in build/build-$preset.log"
-  logged "build/configure-$preset.log" cmake --preset "$preset" -DTSL_WERROR=ON ${TSL_CUDA:+"-DTSL_CUDA=$TSL_CUDA"} "$@" && build_preset "$preset" || status=$?
+  logged "build/configure-$preset.log" cmake --preset "$preset" ${CI:+-DTSL_WERROR=ON} ${TSL_CUDA:+"-DTSL_CUDA=$TSL_CUDA"} "$@" && build_preset "$preset" || status=$?
   unlock
   say "build ($preset): $((SECONDS - begin)) s"
   if ((status)); then checks_failed=$((checks_failed + 1)); fi
