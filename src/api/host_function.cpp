@@ -190,16 +190,7 @@ Value call_host(Context& context, Args args) {
 }
 
 HostOp op_of(const HostFunction& function) {
-  return {{.traits = {.fuses_as = FusesAs::nothing,
-                      .writes_into = WritesInto::fresh,
-                      .operands = OperandRule::tensors,
-                      .axis = AxisUse::none,
-                      .needs = InputNeed::nothing,
-                      .category = Category::library,
-                      .operations = std::nullopt,
-                      .failure = nullptr},
-           .arity = -1,
-           .vjp = differentiate},
+  return {{.traits = unfused_traits(Category::library, AxisUse::none, std::nullopt), .arity = -1, .vjp = differentiate},
           &function};
 }
 

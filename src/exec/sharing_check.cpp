@@ -156,14 +156,9 @@ std::vector<int64_t> last_writers(const Plan& plan) {
 
 /// Returns the first launch that may fail depending on elements, or the number of launches.
 size_t first_fallible(const Plan& plan) {
-  const auto may_fail = [&](const std::vector<uint32_t>& launch) {
-    return std::any_of(launch.begin(), launch.end(), [&](uint32_t k) {
-      const std::vector<graph::NodeId>& nodes = plan.kernels[k].nodes;
-      return std::any_of(nodes.begin(), nodes.end(), [&](graph::NodeId id) { return plan.graph[id].may_fail(); });
-    });
-  };
-  return static_cast<size_t>(std::find_if(plan.launches.begin(), plan.launches.end(), may_fail) -
-                             plan.launches.begin());
+  const auto first = std::find_if(plan.launches.begin(), plan.launches.end(),
+                                  [&](const auto& kernels) { return graph::may_fail(plan, kernels); });
+  return static_cast<size_t>(first - plan.launches.begin());
 }
 
 /// Visits the buffers of a run before and after each launch.

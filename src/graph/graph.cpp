@@ -18,11 +18,11 @@ uint64_t hash_of(const Node& node) {
   const Attrs& attrs = node.attrs;
   uint64_t h = static_cast<uint64_t>(node.op);
   uint64_t numbers = 0;
-  const auto add = [&](const auto& value) {
-    if constexpr (std::is_convertible_v<decltype(value), int64_t> || std::is_enum_v<std::decay_t<decltype(value)>>)
-      numbers = numbers * 31 + static_cast<uint64_t>(value);
-  };
-  Attrs::for_each_field([&](const char*, auto field) { add(attrs.*field); });
+  Attrs::for_each_field([&](const char*, auto field) {
+    using Field = std::decay_t<decltype(attrs.*field)>;
+    if constexpr (std::is_integral_v<Field> || std::is_enum_v<Field>)
+      numbers = numbers * 31 + static_cast<uint64_t>(attrs.*field);
+  });
   h = mix(h, numbers);
   if (node.epilogue != Epilogue()) h = mix(h, static_cast<uint64_t>(node.epilogue.activation) * 2 + node.epilogue.bias);
   for (const Bounds& bounds : node.parts.within) {

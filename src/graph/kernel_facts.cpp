@@ -223,24 +223,6 @@ std::string types_of(const Plan& plan, const Kernel& kernel) {
 
 }  // namespace
 
-std::string_view name_of(Category category) {
-  switch (category) {
-    case Category::convolution: return "convolution";
-    case Category::attention: return "attention";
-    case Category::matmul: return "matmul";
-    case Category::reduction: return "reduction";
-    case Category::scan: return "scan";
-    case Category::sort: return "sort";
-    case Category::indexing: return "indexing";
-    case Category::optimizer: return "optimizer";
-    case Category::random: return "random";
-    case Category::pointwise: return "pointwise";
-    case Category::copy: return "copy";
-    case Category::library: return "library";
-  }
-  return "";
-}
-
 Category category_of(ComposedWork work, Category otherwise) {
   switch (work) {
     case ComposedWork::none: return otherwise;

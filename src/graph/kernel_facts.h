@@ -13,8 +13,6 @@
 
 namespace tsl::graph {
 
-using tsl::Category;
-std::string_view name_of(Category category);
 /// Returns the category of composed work; `otherwise` if there is none.
 Category category_of(ComposedWork work, Category otherwise);
 

@@ -15,6 +15,14 @@ std::span<const uint32_t> donors_of(const Plan& plan, uint32_t b) {
   return plan.donors[buffer.index];
 }
 
+bool may_fail(const Plan& plan, std::span<const uint32_t> kernels) {
+  const auto is_fallible = [&](NodeId id) { return plan.graph[id].may_fail(); };
+  return plan.may_fail && std::any_of(kernels.begin(), kernels.end(), [&](uint32_t k) {
+           const std::vector<NodeId>& nodes = plan.kernels[k].nodes;
+           return std::any_of(nodes.begin(), nodes.end(), is_fallible);
+         });
+}
+
 bool needs_success(const Plan& plan, const Kernel& kernel) {
   if (!plan.may_fail) return false;
   return std::any_of(kernel.buffers.begin(), kernel.buffers.end(),

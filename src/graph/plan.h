@@ -59,6 +59,9 @@ struct Plan {
 /// Returns the inputs whose memory a buffer may use: those of the output that it is or aliases.
 std::span<const uint32_t> donors_of(const Plan& plan, uint32_t buffer);
 
+/// Whether a launch, given as its kernels, may fail depending on elements' values.
+bool may_fail(const Plan& plan, std::span<const uint32_t> kernels);
+
 /// Whether the kernel must not run after a failure: it may overwrite a donated input, and a failed plan must not have
 /// changed its inputs.
 bool needs_success(const Plan& plan, const Kernel& kernel);

@@ -30,13 +30,10 @@ bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out) {
 
 int64_t last_fallible(const Plan& plan) {
   for (size_t launch = plan.launches.size(); launch-- > 0;) {
-    for (uint32_t k : plan.launches[launch]) {
-      if (plan.kernels[k].kind == Template::op) return static_cast<int64_t>(launch);
-      if (!plan.may_fail) continue;
-      for (NodeId id : plan.kernels[k].nodes) {
-        if (plan.graph[id].may_fail()) return static_cast<int64_t>(launch);
-      }
-    }
+    const std::vector<uint32_t>& kernels = plan.launches[launch];
+    const auto is_op = [&](uint32_t k) { return plan.kernels[k].kind == Template::op; };
+    if (std::any_of(kernels.begin(), kernels.end(), is_op) || may_fail(plan, kernels))
+      return static_cast<int64_t>(launch);
   }
   return -1;
 }

@@ -22,7 +22,7 @@ class Grouping {
   void add(const ProfileRow& row) {
     const Activity& of = view_.timeline[row.id];
     if (of.kind != ActivityKind::kernel) return add(row, label_of_activity(row), 1);
-    const std::string category(graph::name_of(category_of(view_.timeline, row.id, row.origin)));
+    const std::string category(name_of(category_of(view_.timeline, row.id, row.origin)));
     switch (view_.table.groups) {
       case RowGroups::launch: {
         const std::string where = locations_text(view_, row), ranges = named_ranges_text(view_, row);
@@ -121,7 +121,7 @@ class Grouping {
 
 }  // namespace
 
-graph::Category category_of(const exec::Timeline& timeline, exec::Timeline::Id kernel, uint32_t origin) {
+Category category_of(const exec::Timeline& timeline, exec::Timeline::Id kernel, uint32_t origin) {
   return graph::category_of(timeline.origin(origin).work, timeline[kernel].facts.category);
 }
 

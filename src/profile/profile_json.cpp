@@ -80,7 +80,7 @@ class ProfileJson {
     json.update({{"device", to_string(of.device)},
                  {"ranges", std::set<std::string>(paths.begin(), paths.end())},
                  {"specialisation", of.plan},
-                 {"category", graph::name_of(category_of(view_.timeline, row.id, row.origin))},
+                 {"category", name_of(category_of(view_.timeline, row.id, row.origin))},
                  {"types", of.facts.types},
                  {"kernels", of.facts.kernels},
                  {"constant", of.facts.is_constant},

@@ -167,7 +167,7 @@ class Table {
       const auto back =
           std::count_if(lines.begin(), lines.end(), [](const ProfileLine& line) { return line.is_backward; });
       const double part = lines.empty() ? 0 : static_cast<double>(back) / static_cast<double>(lines.size());
-      const std::string name(graph::name_of(category_of(timeline_, row.id, row.origin)));
+      const std::string name(name_of(category_of(timeline_, row.id, row.origin)));
       backward[name] += part * row.share_ticks;
       forward[name] += (1 - part) * row.share_ticks;
     }

@@ -48,7 +48,7 @@ std::string locations_text(const ProfileView& view, const ProfileRow& row);
 std::string_view code_of(const ProfileView& view, const ProfileLine& line);
 
 /// Returns the category of a kernel. `origin`: of the call of an eager op.
-graph::Category category_of(const exec::Timeline& timeline, exec::Timeline::Id kernel, uint32_t origin);
+Category category_of(const exec::Timeline& timeline, exec::Timeline::Id kernel, uint32_t origin);
 
 /// A row of a table: several rows of the profile that are shown as one.
 struct RowGroup {

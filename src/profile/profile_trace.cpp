@@ -88,7 +88,7 @@ class TraceWriter {
     Json args = Json::object();
     if (const std::string lines = lines_of(activity, origin); !lines.empty()) args["lines"] = lines;
     if (activity.kind == ActivityKind::kernel) {
-      args["category"] = graph::name_of(category_of(timeline_, id, origin));
+      args["category"] = name_of(category_of(timeline_, id, origin));
       args["pass"] = is_backward(activity, origin) ? "backward" : "forward";
       args["types"] = activity.facts.types;
       args["bytes"] = activity.facts.bytes;

@@ -52,8 +52,7 @@ std::string sweep_text(const BenchRow& row) {
 }
 
 std::string row_text(const BenchRow& row, const Roofline& roofline) {
-  std::string what =
-      fmt::format("{}  {}  {}", row.times.kernel.name, graph::name_of(row.facts.category), row.facts.types);
+  std::string what = fmt::format("{}  {}  {}", row.times.kernel.name, name_of(row.facts.category), row.facts.types);
   if (row.launches > 1) what += fmt::format("  ({} launches)", row.launches);
   if (row.times.runs == 0)
     return fmt::format("{:>9} {:>19} {:>8} {:>8} {:>6}  {}: {}\n", "-", "", "", "", "", what, row.problem);
@@ -163,7 +162,7 @@ std::string bench_json(const BenchView& view) {
              {"symbol", row.times.kernel.name},
              {"launch", row.times.kernel.launch},
              {"launches", row.launches},
-             {"category", graph::name_of(row.facts.category)},
+             {"category", name_of(row.facts.category)},
              {"types", row.facts.types},
              {"bytes", row.facts.bytes},
              {"flops", row.facts.flops},

@@ -23,9 +23,7 @@ namespace {
 
 // ---- Composed work -----------------------------------------------------------------------------------------------
 
-std::string_view name_of(ComposedWork work) {
-  return graph::name_of(graph::category_of(work, graph::Category::pointwise));
-}
+std::string_view name_of(ComposedWork work) { return name_of(graph::category_of(work, Category::pointwise)); }
 
 ComposedWork work_named(const std::string& name) {
   for (const ComposedWork work : {ComposedWork::convolution, ComposedWork::attention, ComposedWork::optimizer}) {
@@ -105,9 +103,7 @@ class Writer {
   /// Adds a layout, unless it is the plain one of `node`.
   void add_layout(Json& to, const Layout& layout, const Node& node) {
     if (same(layout, plain_layout(node))) return;
-    to["shape"] = json_of(layout.shape);
-    to["strides"] = json_of(layout.strides);
-    to["offset"] = json_of(layout.offset);
+    to.update(json_of(layout));
   }
 
   Json arg_json(const graph::Arg& arg) {

@@ -92,7 +92,7 @@ std::string plan_json(const exec::Executable& executable) {
                              {"blocks", kernel.blocks},
                              {"threads", kernel.threads},
                              {"choice", kernel.choice},
-                             {"category", graph::name_of(facts.category)},
+                             {"category", name_of(facts.category)},
                              {"bytes", facts.bytes},
                              {"flops", facts.flops}});
   }

@@ -247,7 +247,7 @@ void RunRecorder::on_executable(const exec::Executable& executable) {
     KernelRecord& record = to->kernels.emplace_back();
     record.symbol = loaded.name;
     record.name = facts.name;
-    record.category = graph::name_of(facts.category);
+    record.category = name_of(facts.category);
     record.types = facts.types;
     record.bytes = facts.bytes;
     record.flops = facts.flops;

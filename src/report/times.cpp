@@ -86,7 +86,7 @@ std::vector<KernelRecord> eager_kernels(const ProfileView& view) {
     KernelRecord& kernel = all[{activity.name, activity.facts.types}];
     kernel.symbol = activity.name;
     kernel.name = activity.facts.name;
-    kernel.category = graph::name_of(activity.facts.category);
+    kernel.category = name_of(activity.facts.category);
     kernel.types = activity.facts.types;
     kernel.bytes = activity.facts.bytes;
     kernel.flops = activity.facts.flops;

@@ -33,10 +33,8 @@ DType promote(DType a, DType b) {
   if (is_half(a) && is_half(b)) return DType::f32;  // neither contains the other's values
   if (a == DType::boolean || b == DType::boolean) return a == DType::boolean ? b : a;
   const DType wider = size_of(a) < size_of(b) ? b : a, narrower = wider == a ? b : a;
-  if (is_signed(wider) || !is_signed(narrower)) {
-    if (size_of(wider) > size_of(narrower)) return wider;
-  }
-  return signed_integer_of(2 * size_of(wider));  // u8 and i8
+  const bool holds_both = size_of(wider) > size_of(narrower) && (is_signed(wider) || !is_signed(narrower));
+  return holds_both ? wider : signed_integer_of(2 * size_of(wider));  // u8 and i8: neither does
 }
 
 }  // namespace tsl

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -126,9 +127,13 @@ struct Attrs {
   static bool same_value(const Dims& a, const Dims& b) { return tsl::same(a, b); }
   static bool same_value(const Layout& a, const Layout& b) { return tsl::same(a, b); }
   template <class Self, class Visit> static void visit_sizes(Self& self, Visit& visit) {
-    visit(self.start);
-    visit(self.count);
-    for (auto& extent : self.shape) visit(extent);
+    for_each_field([&](const char*, auto field) {
+      using Field = std::decay_t<decltype(self.*field)>;
+      if constexpr (std::is_same_v<Field, Dim>) visit(self.*field);
+      if constexpr (std::is_same_v<Field, Dims>) {
+        for (auto& extent : self.*field) visit(extent);
+      }
+    });
   }
 };
 

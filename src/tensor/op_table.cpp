@@ -29,6 +29,24 @@ const OpDef& op_def(Op op) {
 
 std::span<const OpDef> op_table() { return table(); }
 
+std::string_view name_of(Category category) {
+  switch (category) {
+    case Category::convolution: return "convolution";
+    case Category::attention: return "attention";
+    case Category::matmul: return "matmul";
+    case Category::reduction: return "reduction";
+    case Category::scan: return "scan";
+    case Category::sort: return "sort";
+    case Category::indexing: return "indexing";
+    case Category::optimizer: return "optimizer";
+    case Category::random: return "random";
+    case Category::pointwise: return "pointwise";
+    case Category::copy: return "copy";
+    case Category::library: return "library";
+  }
+  return "";
+}
+
 namespace rows {
 
 Tensor prepare_axis(Ops& ops, Op op, Operands operands, const Attrs& attrs) {

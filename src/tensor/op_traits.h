@@ -4,7 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
-#include <span>
+#include <string_view>
 
 #include "base/error.h"
 #include "tensor/layout.h"
@@ -62,6 +62,7 @@ enum class Category : uint8_t {
   copy,     // moves, fills or converts elements
   library,  // of a library, unknown to us
 };
+std::string_view name_of(Category category);
 
 /// How an op fails depending on its operands' elements.
 struct OpFailure {
@@ -88,5 +89,17 @@ struct OpTraits {
   Given<std::optional<double>> operations;
   Given<const OpFailure*> failure;  // null: no call fails
 };
+
+/// Returns the traits of an op on tensors that is never fused, writes fresh memory, and takes any elements.
+constexpr OpTraits unfused_traits(Category category, AxisUse axis, std::optional<double> operations) {
+  return {.fuses_as = FusesAs::nothing,
+          .writes_into = WritesInto::fresh,
+          .operands = OperandRule::tensors,
+          .axis = axis,
+          .needs = InputNeed::nothing,
+          .category = category,
+          .operations = operations,
+          .failure = nullptr};
+}
 
 }  // namespace tsl

@@ -159,6 +159,15 @@ Error describe_index(int64_t index, const Layout& source, const Attrs& attrs) {
 }
 constexpr OpFailure kIndexOutOfRange = {.integers_only = false, .describe = describe_index};
 
+constexpr OpTraits kScatterTraits = {.fuses_as = FusesAs::nothing,
+                                     .writes_into = WritesInto::copy_of_first,
+                                     .operands = OperandRule::value_last,
+                                     .axis = AxisUse::batch,
+                                     .needs = InputNeed::index,
+                                     .category = Category::indexing,
+                                     .operations = std::nullopt,
+                                     .failure = &kIndexOutOfRange};
+
 }  // namespace
 
 void add_indexing(Table& table) {
@@ -182,14 +191,7 @@ void add_indexing(Table& table) {
              .name = "scatter",
              .signature = "",
              .doc = "x with the elements at indices replaced; the last of equal indices wins",
-             .traits = {.fuses_as = FusesAs::nothing,
-                        .writes_into = WritesInto::copy_of_first,
-                        .operands = OperandRule::value_last,
-                        .axis = AxisUse::batch,
-                        .needs = InputNeed::index,
-                        .category = Category::indexing,
-                        .operations = std::nullopt,
-                        .failure = &kIndexOutOfRange},
+             .traits = kScatterTraits,
              .arity = 3,
              .prepare = prepare_scatter,
              .infer = infer_like_first,
@@ -198,14 +200,7 @@ void add_indexing(Table& table) {
              .name = "scatter_add",
              .signature = "scatter_add(x, index, updates)",
              .doc = "x with updates added to the elements at indices; f16 and bf16 add up in f32",
-             .traits = {.fuses_as = FusesAs::nothing,
-                        .writes_into = WritesInto::copy_of_first,
-                        .operands = OperandRule::value_last,
-                        .axis = AxisUse::batch,
-                        .needs = InputNeed::index,
-                        .category = Category::indexing,
-                        .operations = std::nullopt,
-                        .failure = &kIndexOutOfRange},
+             .traits = kScatterTraits,
              .arity = 3,
              .prepare = prepare_scatter,
              .infer = infer_like_first,

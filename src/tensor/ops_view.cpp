@@ -146,14 +146,7 @@ OpDef view_row(Op op, std::string_view name, std::string_view signature, std::st
           .name = name,
           .signature = signature,
           .doc = doc,
-          .traits = {.fuses_as = FusesAs::nothing,
-                     .writes_into = WritesInto::fresh,
-                     .operands = OperandRule::tensors,
-                     .axis = AxisUse::none,
-                     .needs = InputNeed::nothing,
-                     .category = Category::copy,
-                     .operations = 0.0,
-                     .failure = nullptr},
+          .traits = unfused_traits(Category::copy, AxisUse::none, 0.0),
           .arity = 1};
 }
 

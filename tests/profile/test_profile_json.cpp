@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/in_project.h"
+#include "support/corpus.h"
 #include "support/session.h"
 
 using namespace tsl;
@@ -243,7 +243,7 @@ TEST_CASE("a program that fails half-way has a profile up to there", "[profile]"
 }
 
 TEST_CASE("in every example, shares sum to 100 percent and kernels have lines", "[examples]") {
-  const InProject in_project;
+  const InRepository in_repository;
   for (const auto& entry : std::filesystem::directory_iterator("examples")) {
     if (entry.path().extension() != ".tsl") continue;
     for (const bool compile_all : {false, true}) {

@@ -9,7 +9,7 @@
 
 #include "report/dump.h"
 #include "report/explain.h"
-#include "support/in_project.h"
+#include "support/corpus.h"
 #include "support/session.h"
 
 using namespace tsl;
@@ -137,7 +137,7 @@ void check_example(const fs::path& script, bool compile_all, bool compile_annota
 }  // namespace
 
 TEST_CASE("explain, profile, trace, log and dump of every example tell one story", "[examples]") {
-  const InProject in_project;
+  const InRepository in_repository;
   size_t whole_traces = 0, runs = 0;
   for (const auto& entry : fs::directory_iterator("examples")) {
     if (entry.path().extension() != ".tsl") continue;

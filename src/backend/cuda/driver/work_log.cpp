@@ -303,7 +303,7 @@ Timeline::Id WorkLog::activity_of(const GpuRecord& record) {
     activity.kind = ActivityKind::kernel;
     activity.name = activity.kernel.name = *record.name;
     activity.device = name_of(device_);
-    activity.facts.category = graph::Category::library;
+    activity.facts.category = Category::library;
     at->second = timeline_->add(std::move(activity));
   }
   return at->second;
@@ -314,7 +314,7 @@ Timeline::Id WorkLog::copy_activity(GpuRecord::Kind kind, uint64_t bytes) {
   if (!is_new) return at->second;
   exec::Activity activity;
   activity.device = name_of(device_);
-  activity.facts.category = graph::Category::copy;
+  activity.facts.category = Category::copy;
   activity.facts.bytes = bytes;
   switch (kind) {
     case GpuRecord::Kind::to_device: activity.kind = ActivityKind::to_device; break;
