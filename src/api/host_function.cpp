@@ -165,7 +165,7 @@ Value call_recorded(Context& context, const HostFunction& function, std::span<co
     if (!value.is(Tag::tensor)) fail(ErrorKind::type, "{} has a derivative, so it must return a tensor", function.name);
     result = alias(context.ops(), value.tensor());  // a handle that no other call has
   }
-  runtime.listeners().record(function.op, operands, {}, result, Origin());
+  runtime.listeners().record(function.op, operands, {}, {&result, 1}, Origin());
   return Value(result);
 }
 

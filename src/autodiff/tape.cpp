@@ -52,17 +52,18 @@ void Tape::add_input(const Tensor& input) {
   inputs_.push_back(input);
 }
 
-void Tape::record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result,
-                  const Origin& origin) {
-  if (!def.vjp || !is_float(result.dtype())) return;
+void Tape::record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
+                  std::span<const Tensor> results, const Origin& origin) {
+  const auto has_gradient = [](const Tensor& result) { return result && is_float(result.dtype()); };
+  if (!def.vjp || std::none_of(results.begin(), results.end(), has_gradient)) return;
   const auto node_of = [this](const Operand& operand) {
     return operand.is_tensor() ? nodes_.find(operand.tensor.get()) : TensorNumbers::kNone;
   };
   const auto is_noted = [&](const Operand& operand) { return node_of(operand) != TensorNumbers::kNone; };
   if (std::none_of(operands.begin(), operands.end(), is_noted)) return;
-  if (changes_nothing(def, operands, result)) {
-    nodes_.add(result.get(), node_of(operands[0]));
-    same_.push_back(result);
+  if (changes_nothing(def, operands, results[0])) {
+    nodes_.add(results[0].get(), node_of(operands[0]));
+    same_.push_back(results[0]);
     return;
   }
 
@@ -71,14 +72,18 @@ void Tape::record(const OpDef& def, std::span<const Operand> operands, const Att
   call.first_operand = static_cast<uint32_t>(operands_.size());
   call.operand_count = static_cast<uint32_t>(operands.size());
   if (reads_attrs(def)) call.attrs = std::make_unique<const Attrs>(attrs);
-  call.result = result;
   call.origin = Origin(origin.span, true, origin.work, origin.range);
   for (const Operand& operand : operands) {
     operands_.push_back(operand);
     operand_nodes_.push_back(node_of(operand));
   }
   most_operands_ = std::max(most_operands_, call.operand_count);
-  nodes_.add(result.get(), static_cast<uint32_t>(inputs_.size() + calls_.size()));
+  call.first_result = static_cast<uint32_t>(results_.size());
+  call.result_count = static_cast<uint32_t>(results.size());
+  for (const Tensor& result : results) {
+    if (has_gradient(result)) nodes_.add(result.get(), static_cast<uint32_t>(inputs_.size() + results_.size()));
+    results_.push_back(result);
+  }
   calls_.push_back(std::move(call));
 }
 
@@ -114,15 +119,18 @@ void Tape::materialize() {
 std::vector<Tensor> Tape::gradients(Ops& ops, std::span<const Tensor> results, std::span<const Tensor> result_gradients,
                                     After after) {
   materialize();
-  std::vector<Tensor> sums(inputs_.size() + calls_.size());
+  std::vector<Tensor> sums(inputs_.size() + results_.size());
   for (size_t i = 0; i < results.size(); ++i) {
     const uint32_t node = nodes_.find(results[i].get());
     if (node != TensorNumbers::kNone) add_to(ops, sums[node], result_gradients[i]);
   }
   Scratch scratch{std::make_unique<bool[]>(most_operands_), std::vector<Tensor>(most_operands_)};
   for (size_t i = calls_.size(); i-- > 0;) {
-    if (const Tensor gradient = std::move(sums[inputs_.size() + i]))
-      differentiate(ops, calls_[i], gradient, scratch, sums);
+    const Call& call = calls_[i];
+    const std::span<Tensor> gradients(sums.data() + inputs_.size() + call.first_result, call.result_count);
+    if (std::any_of(gradients.begin(), gradients.end(), [](const Tensor& g) { return static_cast<bool>(g); }))
+      differentiate(ops, call, gradients, scratch, sums);
+    for (Tensor& gradient : gradients) gradient = Tensor();
     if (after == After::empty) drop_last_call();
   }
   sums.resize(inputs_.size());
@@ -133,9 +141,11 @@ std::vector<Tensor> Tape::gradients(Ops& ops, std::span<const Tensor> results, s
   return sums;
 }
 
-void Tape::differentiate(Ops& ops, const Call& call, const Tensor& gradient, Scratch& scratch,
+void Tape::differentiate(Ops& ops, const Call& call, std::span<const Tensor> gradients, Scratch& scratch,
                          std::vector<Tensor>& sums) {
-  const Placement placement(ops, gradient.device());
+  const std::span<const Tensor> results(results_.data() + call.first_result, call.result_count);
+  const auto known = std::find_if(results.begin(), results.end(), [](const Tensor& r) { return static_cast<bool>(r); });
+  const Placement placement(ops, known->device());
   const OriginScope origin(ops, call.origin);
   const size_t count = call.operand_count;
   const uint32_t* nodes = operand_nodes_.data() + call.first_operand;
@@ -145,10 +155,12 @@ void Tape::differentiate(Ops& ops, const Call& call, const Tensor& gradient, Scr
                *call.def,
                {operands_.data() + call.first_operand, count},
                call.attrs ? *call.attrs : kNoAttrs,
-               call.result,
-               gradient,
+               results[0],
+               gradients[0],
                {scratch.needed.get(), count},
-               found};
+               found,
+               results,
+               gradients};
   call.def->vjp(rule);
   for (size_t i = 0; i < count; ++i) {
     Tensor part = std::exchange(found[i], Tensor());
@@ -159,6 +171,7 @@ void Tape::differentiate(Ops& ops, const Call& call, const Tensor& gradient, Scr
 void Tape::drop_last_call() {
   operands_.resize(calls_.back().first_operand);
   operand_nodes_.resize(calls_.back().first_operand);
+  results_.resize(calls_.back().first_result);
   calls_.pop_back();
 }
 

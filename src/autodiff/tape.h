@@ -51,9 +51,9 @@ class Tape final : public OpListener {
   /// Adds an input to differentiate by. It must be a new handle: other uses of a shared handle would be differentiated
   /// as well.
   void add_input(const Tensor& input);
-  /// Records a call, if the gradient of its result would reach an input.
-  void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result,
-              const Origin& origin) override;
+  /// Records a call, if the gradient of a result would reach an input.
+  void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
+              std::span<const Tensor> results, const Origin& origin) override;
   /// Keeps the symbol table alive that later calls may refer to.
   void keep_alive(const std::shared_ptr<SymbolTable>& symbols) override { symbols_ = symbols; }
 
@@ -71,8 +71,9 @@ class Tape final : public OpListener {
     const OpDef* def = nullptr;
     uint32_t first_operand = 0;
     uint32_t operand_count = 0;
+    uint32_t first_result = 0;
+    uint32_t result_count = 0;
     std::unique_ptr<const Attrs> attrs;  // null if all have their defaults
-    Tensor result;
     Origin origin;  // of what the derivative rule calls
   };
   /// Memory for one rule's flags and results, reused by all rules.
@@ -81,7 +82,9 @@ class Tape final : public OpListener {
     std::vector<Tensor> gradients;
   };
 
-  void differentiate(Ops& ops, const Call& call, const Tensor& gradient, Scratch& scratch, std::vector<Tensor>& sums);
+  /// Applies the rule of a call to the gradients of its results.
+  void differentiate(Ops& ops, const Call& call, std::span<const Tensor> gradients, Scratch& scratch,
+                     std::vector<Tensor>& sums);
   void drop_last_call();
   void materialize();
 
@@ -90,6 +93,7 @@ class Tape final : public OpListener {
   std::vector<Call> calls_;
   std::vector<Operand> operands_;        // of all calls, one after another
   std::vector<uint32_t> operand_nodes_;  // kNone: no gradient is needed
+  std::vector<Tensor> results_;          // of all calls, one after another; null: nobody wanted it
   std::vector<Tensor> same_;    // other handles of numbered tensors, kept alive so that their addresses stay in use
   uint32_t most_operands_ = 0;  // the most of any call
   std::shared_ptr<SymbolTable> symbols_;  // of the trace in which calls were recorded; calls may outlive that trace

@@ -23,12 +23,9 @@ Tensor expect_index(Context& context, const Value& v, const char* what) {
   return cast(context.ops(), index, DType::i64);
 }
 
-/// Returns the first `count` of the indices that put x in order.
-Tensor argsort(Ops& ops, const Tensor& x, int axis, bool descending, Dim count) {
-  return ops.call(Op::argsort, {x}, {.descending = descending, .axis = axis, .count = count});
-}
-Tensor argsort(Ops& ops, const Tensor& x, int axis, bool descending) {
-  return argsort(ops, x, axis, descending, x.shape()[axis]);
+/// Returns wanted ones of the first `count` elements in order (result 0) and their indices (result 1).
+Results sort(Ops& ops, const Tensor& x, int axis, bool descending, Dim count, ResultSet wanted = kAllResults) {
+  return ops.call_many(Op::sort, {x}, {.descending = descending, .axis = axis, .count = count}, wanted);
 }
 
 /// Selects elements of x at `index` along an axis; the other axes of both correspond.
@@ -45,14 +42,15 @@ Tensor gather(Ops& ops, const Tensor& x, const Tensor& index, int axis, bool fro
 Value sort_builtin(Context& context, Args args) {
   const Tensor x = to_tensor(context, args[0], "sort");
   const int axis = expect_axis(context, args[1], x.rank(), "sort");
-  const Tensor order = argsort(context.ops(), x, axis, expect_bool(context, args[2], "descending"));
-  return gather(context.ops(), x, order, axis);
+  const bool descending = expect_bool(context, args[2], "descending");
+  return sort(context.ops(), x, axis, descending, x.shape()[axis], 1u << 0)[0];
 }
 
 Value argsort_builtin(Context& context, Args args) {
   const Tensor x = to_tensor(context, args[0], "argsort");
   const int axis = expect_axis(context, args[1], x.rank(), "argsort");
-  return argsort(context.ops(), x, axis, expect_bool(context, args[2], "descending"));
+  const bool descending = expect_bool(context, args[2], "descending");
+  return sort(context.ops(), x, axis, descending, x.shape()[axis], 1u << 1)[1];
 }
 
 Value topk_builtin(Context& context, Args args) {
@@ -64,8 +62,8 @@ Value topk_builtin(Context& context, Args args) {
     fail_argument(ErrorKind::value, "k",
                   fmt::format("topk: k is {}, but axis {} of {} has {} elements", k, axis, describe(x), extent.hint()),
                   {fmt::format("k goes from 0 to {}", extent.hint())});
-  const Tensor best = argsort(context.ops(), x, axis, expect_bool(context, args[3], "largest"), Dim(k));
-  return make_tuple({gather(context.ops(), x, best, axis), best});
+  const Results best = sort(context.ops(), x, axis, expect_bool(context, args[3], "largest"), Dim(k));
+  return make_tuple({best[0], best[1]});
 }
 
 // ---- Index -----------------------------------------------------------------------------------------

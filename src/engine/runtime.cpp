@@ -291,14 +291,37 @@ std::optional<uint32_t> EngineRuntime::run_loop_body(Frame& frame, const Loop& l
 
 // ---- Ops ---------------------------------------------------------------------------------------------------------
 
-Tensor EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                          const TensorType& result) {
+void EngineRuntime::before(const OpDef& op, DType result) {
   if (trace()) trace()->check_limits();
   // If the region catches the error of an op on its elements, the error must be raised here and not later.
-  if (trace() && may_fail(op, result.dtype) && interpreter_.is_guarded(trace()->depth(), trace()->loop())) {
+  if (trace() && may_fail(op, result) && interpreter_.is_guarded(trace()->depth(), trace()->loop())) {
     abort_trace("an op in a try may fail on its elements");
   }
   look_at_memory();
+}
+
+Results EngineRuntime::run_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                                std::span<const TensorType> types, ResultSet wanted) {
+  before(op, types[0].dtype);
+  const Device device = device_of(operands);
+  if (trace()) {
+    trace()->enter_device(device);
+    return trace()->record_many(op, operands, attrs, types, origin(), device);
+  }
+  if (exec::Timeline* timeline = devices_.timeline()) timeline->set_origin(origin());
+  std::vector<TensorType> numeric(types.begin(), types.end());
+  for (TensorType& type : numeric) type.shape = tsl::without_symbols(type.shape);
+  const bool may_donate = !listeners().listening() && !options_.check_nan;
+  Results results = eager_.run_many(op, operands, without_symbols(attrs), numeric, wanted, device, may_donate);
+  for (const Tensor& result : results) {
+    if (options_.check_nan && result) nan_check_.check(op, operands, result);
+  }
+  return results;
+}
+
+Tensor EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                          const TensorType& result) {
+  before(op, result.dtype);
   if (op.op == Op::to_device) return move(operands[0].tensor, attrs);
   const Device device = device_of(operands);
   if (trace()) trace()->enter_device(device);
@@ -450,13 +473,15 @@ void EngineRuntime::end_start_up() {
 int64_t EngineRuntime::tensor_limit(Device device) { return devices_.at(device).tensor_limit(); }
 
 void EngineRuntime::after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                          const Tensor& result) {
+                          std::span<const Tensor> results) {
   if (op.view) {
-    if (has_pending_symbols()) result->layout = tsl::without_symbols(result.layout());
-    if (trace()) trace()->watch(operands[0].tensor, result);
+    const Tensor& view = results[0];
+    if (has_pending_symbols()) view->layout = tsl::without_symbols(view.layout());
+    if (trace()) trace()->watch(operands[0].tensor, view);
   }
-  if (listeners().listening()) listeners().record(op, operands, attrs, result, origin());
-  if (std::optional<Error> warning = broadcast_check_.after(op, operands, attrs, result))
+  if (listeners().listening()) listeners().record(op, operands, attrs, results, origin());
+  if (op.results > 1) return;
+  if (std::optional<Error> warning = broadcast_check_.after(op, operands, attrs, results[0]))
     context_.warn(std::move(*warning));
 }
 

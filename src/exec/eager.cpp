@@ -87,9 +87,10 @@ size_t EagerExecutor::KeyHash::operator()(const Key& key) const {
 }
 
 void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                             const TensorType& type, Device device) {
+                             const Wanted& wanted, Device device) {
   key_.clear();
-  key_.push_back(static_cast<uint64_t>(op.op) | static_cast<uint64_t>(type.dtype) << 24 |
+  key_.push_back(static_cast<uint64_t>(op.op) | static_cast<uint64_t>(wanted.types[0].dtype) << 24 |
+                 static_cast<uint64_t>(wanted.results) << 28 |
                  static_cast<uint64_t>(device.backend) << 32 | static_cast<uint64_t>(device.ordinal) << 40 |
                  static_cast<uint64_t>(operands.size()) << 48);
   AttrsKey(key_, attrs);
@@ -105,7 +106,7 @@ void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands,
 }
 
 EagerExecutor::Entry EagerExecutor::compile(Device device, const OpDef& op, std::span<const Operand> operands,
-                                            const Attrs& attrs, const TensorType& type) {
+                                            const Attrs& attrs, const Wanted& wanted) {
   Entry entry;
   entry.symbols = std::make_unique<SymbolTable>();
   graph::Graph graph;
@@ -122,20 +123,44 @@ EagerExecutor::Entry EagerExecutor::compile(Device device, const OpDef& op, std:
     }
     args.push_back(std::move(arg));
   }
-  const graph::NodeId node = graph.add(op, std::move(args), attrs, type, Span{}, 0);
-  graph.outputs.push_back({node, Layout::contiguous(type.shape)});
+  const graph::NodeId node = graph.add(op, std::move(args), attrs, wanted.types[0], Span{}, 0);
+  for (size_t i = 0; i < wanted.types.size(); ++i) {
+    if (!contains(wanted.results, static_cast<int>(i))) continue;
+    const graph::NodeId result =
+        op.results > 1 ? graph.add_result(node, static_cast<int>(i), wanted.types[i]) : node;
+    graph.outputs.push_back({result, Layout::contiguous(wanted.types[i].shape)});
+  }
   entry.plan = devices_.compile(device, std::move(graph), {});
   return entry;
 }
 
 Tensor EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                           const TensorType& type, Device device, bool may_donate) {
+  Tensor result;
+  run(op, operands, attrs, {{&type, 1}, 1}, device, may_donate, {&result, 1});
+  return result;
+}
+
+Results EagerExecutor::run_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                                std::span<const TensorType> types, ResultSet wanted, Device device, bool may_donate) {
+  Results computed, results;
+  size_t count = 0, next = 0;
+  for (size_t i = 0; i < types.size(); ++i) count += contains(wanted, static_cast<int>(i));
+  run(op, operands, attrs, {types, wanted}, device, may_donate, {computed.data(), count});
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (contains(wanted, static_cast<int>(i))) results[i] = std::move(computed[next++]);
+  }
+  return results;
+}
+
+void EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Wanted& wanted,
+                        Device device, bool may_donate, std::span<Tensor> results) {
   devices_.at(device);  // makes it active
-  make_key(op, operands, attrs, type, device);
+  make_key(op, operands, attrs, wanted, device);
   auto found = cache_.find(key_);
   if (found == cache_.end()) {
     if (cache_.size() >= kMaxSignatures) cache_.clear();
-    found = cache_.emplace(key_, compile(device, op, operands, attrs, type)).first;
+    found = cache_.emplace(key_, compile(device, op, operands, attrs, wanted)).first;
   }
   inputs_.clear();
   numbers_.clear();
@@ -149,20 +174,18 @@ Tensor EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, co
     if (may_donate) donated_.push_back(static_cast<char>(operand.dying_references + 1));  // and the operand's own
   }
   const ClearOnExit clear_on_exit(inputs_);
-  return this->run(found->second.plan, device);
+  run(found->second.plan, device, results);
 }
 
-Tensor EagerExecutor::run(const std::shared_ptr<exec::Executable>& plan, Device device) {
-  Tensor result;
+void EagerExecutor::run(const std::shared_ptr<exec::Executable>& plan, Device device, std::span<Tensor> results) {
   DeferredErrors& errors = devices_.deferred_errors();
   if (std::optional<std::vector<CallSite>> calls = errors.begin(*plan, 0)) {
-    const uint32_t number = plan->deferred_runs()->run_deferred(inputs_, donated_, numbers_, {&result, 1});
+    const uint32_t number = plan->deferred_runs()->run_deferred(inputs_, donated_, numbers_, results);
     errors.add({plan, device, number, std::move(*calls), nullptr});
-    return result;
+    return;
   }
-  const exec::RunError error = plan->run(inputs_, donated_, numbers_, {&result, 1});
+  const exec::RunError error = plan->run(inputs_, donated_, numbers_, results);
   if (error) throw Failure(exec::describe(error, plan->plan().graph));
-  return result;
 }
 
 }  // namespace tsl::exec

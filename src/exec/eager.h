@@ -20,6 +20,10 @@ class EagerExecutor {
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
              Device device, bool may_donate);
 
+  /// As run(), for an op of several results: computes the wanted ones.
+  Results run_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                   std::span<const TensorType> types, ResultSet wanted, Device device, bool may_donate);
+
  private:
   using Key = std::vector<uint64_t>;
   struct KeyHash {
@@ -30,12 +34,21 @@ class EagerExecutor {
     std::shared_ptr<exec::Executable> plan;
   };
 
-  void make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
+  /// The results of a call: their types, and which of them to compute.
+  struct Wanted {
+    std::span<const TensorType> types;
+    ResultSet results;
+  };
+
+  /// Runs an op, and fills `results` with the wanted ones, in order.
+  void run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Wanted& wanted, Device device,
+           bool may_donate, std::span<Tensor> results);
+  void make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Wanted& wanted,
                 Device device);
   /// Runs a plan on the operands in `inputs_`.
-  Tensor run(const std::shared_ptr<exec::Executable>& plan, Device device);
+  void run(const std::shared_ptr<exec::Executable>& plan, Device device, std::span<Tensor> results);
   Entry compile(Device device, const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                const TensorType& type);
+                const Wanted& wanted);
 
   Devices& devices_;
   std::unordered_map<Key, Entry, KeyHash> cache_;

@@ -117,6 +117,7 @@ std::string dump(const Graph& graph, NodeId id, const SourceMap* sources) {
     args += dump_part(node, i);
   }
   if (!node.is_input && node.op < Op::count_) args += dump_axes(node);
+  if (node.is_result()) args += fmt::format(", {}", node.result);
   std::string text =
       fmt::format("  %{} = {}({}) : {}{}", id, dump_op(node), args, name_of(node.dtype), to_string(node.shape));
   if (sources && node.span.valid()) text += fmt::format("  # {}", sources->location(node.span));

@@ -101,6 +101,7 @@ class Fuser {
   enum class Fit : uint8_t { same, second_on_rows, first_on_rows, second_reduces_rows, second_on_totals };
 
   void assign_group(NodeId id) {
+    if (graph_[id].is_result()) return join_producer(id);
     const int own = start_group(id);
     if (groups()[own].is_op) return;
     int joined = own;
@@ -114,6 +115,14 @@ class Fuser {
         joined = producer;
       }
     }
+  }
+
+  /// Adds a result to the group of the op that has it: its kernel writes all results.
+  void join_producer(NodeId id) {
+    const int group = result_.group_of[graph_[id].args[0].node];
+    groups()[group].nodes.push_back(id);
+    result_.group_of[id] = group;
+    newest_[group] = id;
   }
 
   int start_group(NodeId id) {

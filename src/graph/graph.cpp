@@ -16,7 +16,7 @@ uint64_t mix(uint64_t h, uint64_t v) {
 
 uint64_t hash_of(const Node& node) {
   const Attrs& attrs = node.attrs;
-  uint64_t h = static_cast<uint64_t>(node.op);
+  uint64_t h = static_cast<uint64_t>(node.op) + (uint64_t{node.result} << 32);
   uint64_t numbers = 0;
   Attrs::for_each_field([&](const char*, auto field) {
     using Field = std::decay_t<decltype(attrs.*field)>;
@@ -46,7 +46,7 @@ bool same_arg(const Arg& a, const Arg& b) {
 }
 
 bool same_call(const Node& a, const Node& b) {
-  return a.op == b.op && std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), same_arg) &&
+  return a.op == b.op && a.result == b.result && std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), same_arg) &&
          a.attrs == b.attrs && a.epilogue == b.epilogue && a.parts == b.parts &&
          (!a.has_parts() || (a.dtype == b.dtype && same(a.shape, b.shape)));
 }
@@ -83,6 +83,24 @@ NodeId Graph::add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, co
   node.range = origin.range;
   node.work = origin.work;
   node.order = order;
+  return add(std::move(node));
+}
+
+NodeId Graph::add_result(NodeId of, int number, const TensorType& type) {
+  Node node;
+  node.op = Op::result;
+  node.result = static_cast<uint8_t>(number);
+  const Node& producer = nodes_[of];
+  Arg& arg = node.args.emplace_back();
+  arg.node = of;
+  arg.layout = Layout::contiguous(producer.shape);
+  node.dtype = type.dtype;
+  node.shape = type.shape;
+  node.span = producer.span;
+  node.is_backward = producer.is_backward;
+  node.range = producer.range;
+  node.work = producer.work;
+  node.order = producer.order;
   return add(std::move(node));
 }
 

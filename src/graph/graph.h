@@ -42,6 +42,7 @@ struct Node {
   DType dtype = DType::f32;
   Shape shape;
   Layout input_layout;  // inputs only: the strides of the caller's tensor, offset 0
+  uint8_t result = 0;   // Op::result only: which of its operand's results it is
   Span span;
   bool is_backward = false;  // part of a backward pass: `span` is the position of what it differentiates
   ComposedWork work = ComposedWork::none;
@@ -51,6 +52,10 @@ struct Node {
   const OpDef& def() const { return op_def(op); }
   Origin origin() const { return {span, is_backward, work, range}; }
   bool has_parts() const { return !parts.empty(); }
+  /// Whether it is one of several results of its operand, a node of has_results(): memory that the operand's kernel
+  /// writes. Only such nodes read an op of several results, so that every other node has one type.
+  bool is_result() const { return !is_input && op == Op::result; }
+  bool has_results() const { return !is_input && def().results > 1; }
   bool may_fail() const { return !is_input && tsl::may_fail(def(), dtype); }
 };
 
@@ -109,6 +114,8 @@ class Graph {
   /// Adds an op, or returns an equal node.
   NodeId add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type, const Origin& origin,
              uint32_t order);
+  /// Adds result `number`, of this type, of a node that has several.
+  NodeId add_result(NodeId of, int number, const TensorType& type);
   /// As above, for a node whose operands are nodes of this graph; also adds inputs.
   NodeId add(Node&& node);
 

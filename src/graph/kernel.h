@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -126,8 +127,12 @@ struct Kernel {
   std::vector<uint32_t> buffers;  // plan buffers it accesses; instructions index this list
   uint32_t written = 0;           // the number of buffers it writes, which are the last ones
   NodeId op_node = kNoNode;       // Template::op
+  std::vector<uint8_t> results;   // Template::op: the number of the result in each buffer that it writes
   std::vector<NodeId> nodes;      // the fused nodes, in order
   std::string name;               // readable: "mul_add_sum"
 };
+
+/// Returns where Kernel::buffers has a result of an op kernel; none: nothing reads that result.
+std::optional<uint32_t> position_of_result(const Kernel& kernel, int result);
 
 }  // namespace tsl::graph

@@ -15,6 +15,12 @@ std::span<const uint32_t> donors_of(const Plan& plan, uint32_t b) {
   return plan.donors[buffer.index];
 }
 
+std::optional<uint32_t> position_of_result(const Kernel& kernel, int result) {
+  const auto found = std::find(kernel.results.begin(), kernel.results.end(), result);
+  if (found == kernel.results.end()) return {};
+  return static_cast<uint32_t>(kernel.buffers.size() - kernel.written + (found - kernel.results.begin()));
+}
+
 bool may_fail(const Plan& plan, std::span<const uint32_t> kernels) {
   const auto is_fallible = [&](NodeId id) { return plan.graph[id].may_fail(); };
   return plan.may_fail && std::any_of(kernels.begin(), kernels.end(), [&](uint32_t k) {

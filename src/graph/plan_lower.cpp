@@ -400,9 +400,11 @@ class Lowering {
   void make_temporaries() {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       const Node& node = graph_[id];
-      if (!node.is_input && fusion_.groups[fusion_.group_of[id]].is_op && buffer_of_[id] < 0) {
+      const bool is_op = !node.is_input && fusion_.groups[fusion_.group_of[id]].is_op;
+      if (is_op && !node.has_results() && buffer_of_[id] < 0) {
         add_buffer(id, Buffer::Kind::temporary, 0);  // kept even if unused: its error may be needed
       }
+      if (node.is_result()) continue;
       for (const Arg& arg : node.args) {
         if (!arg.is_tensor() || buffer_of_[arg.node] >= 0) continue;
         if (fusion_.group_of[arg.node] != fusion_.group_of[id]) add_buffer(arg.node, Buffer::Kind::temporary, 0);
@@ -428,7 +430,7 @@ class Lowering {
       case WritesInto::copy_of_first:
         add_copy(id, graph_[id].args[0], Layout::contiguous(graph_[id].shape));
         [[fallthrough]];
-      case WritesInto::fresh: add_op(id); break;
+      case WritesInto::fresh: add_op(group); break;
     }
   }
 
@@ -476,17 +478,23 @@ class Lowering {
     plan_.kernels.push_back(std::move(kernel));
   }
 
-  void add_op(NodeId id) {
+  /// Adds the kernel of an op, which is the first node of its group; the others are its results.
+  void add_op(const Group& group) {
+    const NodeId id = group.nodes[0];
     Kernel kernel;
     kernel.kind = Template::op;
     kernel.op_node = id;
-    kernel.nodes = {id};
+    kernel.nodes.assign(group.nodes.begin(), group.nodes.end());
     kernel.name = name_of(graph_[id]);
     for (const Arg& arg : graph_[id].args) {
       if (arg.is_tensor()) kernel.buffers.push_back(static_cast<uint32_t>(buffer_of_[arg.node]));
     }
-    kernel.buffers.push_back(static_cast<uint32_t>(buffer_of_[id]));
-    kernel.written = 1;
+    for (NodeId node : group.nodes) {
+      if (graph_[node].has_results()) continue;
+      kernel.buffers.push_back(static_cast<uint32_t>(buffer_of_[node]));
+      kernel.results.push_back(graph_[node].result);
+    }
+    kernel.written = static_cast<uint32_t>(kernel.results.size());
     plan_.kernels.push_back(std::move(kernel));
   }
 

@@ -128,8 +128,8 @@ bool reaches_its_operands(const NodeSubject& s) {
   return true;
 }
 
-/// Returns the type that the op table infers for these operands, or nothing if it rejects them.
-std::optional<TensorType> inferred(const NodeSubject& s) {
+/// Returns the types that the op table infers for these operands, or nothing if it rejects them.
+std::optional<ResultTypes> inferred(const NodeSubject& s) {
   std::vector<Operand> operands;
   for (size_t i = 0; i < s.node.args.size() - s.node.epilogue.bias; ++i) {
     const Arg& arg = s.node.args[i];
@@ -137,15 +137,26 @@ std::optional<TensorType> inferred(const NodeSubject& s) {
     else operands.emplace_back(arg.scalar);
   }
   try {
-    return s.node.def().infer(operands, s.node.attrs);
+    return infer_all(s.node.def(), operands, s.node.attrs);
   } catch (const Failure&) { return std::nullopt; }
 }
 
 bool has_inferred_type(const NodeSubject& s) {
   // These have rules of their own: the op table would need the part's offset, which may be known only in a run.
   if (s.node.is_input || is_elementwise(s) || is(s, Op::assign_view)) return true;
-  const std::optional<TensorType> type = inferred(s);
-  return type && type->dtype == s.node.dtype && same(type->shape, s.node.shape);
+  const NodeId of = s.node.is_result() ? s.node.args[0].node : s.id;
+  const std::optional<ResultTypes> types = inferred({s.graph, of, s.graph[of]});
+  if (!types) return false;
+  const TensorType& type = (*types)[s.node.result];
+  return type.dtype == s.node.dtype && same(type.shape, s.node.shape);
+}
+
+/// Whether results are read of ops that have them, and nothing else reads such an op.
+bool reads_results_apart(const NodeSubject& s) {
+  if (!s.node.is_result())
+    return s.node.result == 0 && all_tensors(s, [&](const Arg& arg) { return !s.producer(arg).has_results(); });
+  const Node& of = s.producer(s.node.args[0]);
+  return of.has_results() && s.node.result < of.def().results;
 }
 
 bool multiplies_matrices(const NodeSubject& s) {
@@ -204,6 +215,7 @@ constexpr NodeRule kNodeRules[] = {
     {"A node has as many operands as its op takes; an input has none.", has_arity},
     {"An operand is computed before it is read.",
      [](const NodeSubject& s) { return all_tensors(s, [&](const Arg& arg) { return arg.node < s.id; }); }},
+    {"Each of several results is a node, and only such nodes read an op that has them.", reads_results_apart},
     {"A view is a layout, not a node.", [](const NodeSubject& s) { return s.node.is_input || !s.node.def().view; }},
     {"A graph runs on one device: no node moves a tensor.", [](const NodeSubject& s) { return !is(s, Op::to_device); }},
     {"A span ends after it begins, or is empty.",
@@ -339,6 +351,7 @@ constexpr NodeRule kNodeRules[] = {
 
 constexpr Rule<OutputSubject> kOutputRules[] = {
     {"An output is a node of the graph.", [](const OutputSubject& s) { return s.output.node < s.graph.size(); }},
+    {"An output is one tensor.", [](const OutputSubject& s) { return !s.graph[s.output.node].has_results(); }},
     {"An output's layout has a stride for each axis, and sizes that are numbers.",
      [](const OutputSubject& s) {
        const Layout& layout = s.output.layout;

@@ -89,8 +89,23 @@ bool has_buffers_of_its_op(const KernelSubject& s) {
     if (!arg.is_tensor()) continue;
     if (i >= s.read_count() || s.plan.buffers[s.kernel.buffers[i++]].node != arg.node) return false;
   }
-  return i == s.read_count() && s.kernel.written == 1 &&
-         s.plan.buffers[s.kernel.buffers.back()].node == s.kernel.op_node;
+  if (i != s.read_count() || s.kernel.results.size() != s.kernel.written) return false;
+  const bool has_results = s.plan.graph[s.kernel.op_node].has_results();
+  if (!has_results) return s.kernel.written == 1 && s.plan.buffers[s.kernel.buffers[i]].node == s.kernel.op_node;
+  for (const uint8_t result : s.kernel.results) {
+    const Node& node = s.plan.graph[s.plan.buffers[s.kernel.buffers[i++]].node];
+    if (!node.is_result() || node.args[0].node != s.kernel.op_node || node.result != result) return false;
+  }
+  return true;
+}
+
+/// Whether an op kernel computes its op's node, and besides it nothing but results of that node.
+bool runs_one_op(const KernelSubject& s) {
+  const Graph& graph = s.plan.graph;
+  if (s.kernel.nodes[0] != s.kernel.op_node || fuses(graph[s.kernel.op_node].def())) return false;
+  return std::all_of(s.kernel.nodes.begin() + 1, s.kernel.nodes.end(), [&](NodeId id) {
+    return graph[id].is_result() && graph[id].args[0].node == s.kernel.op_node;
+  });
 }
 
 constexpr KernelRule kKernelRules[] = {
@@ -111,16 +126,13 @@ constexpr KernelRule kKernelRules[] = {
        return std::all_of(s.kernel.kept.begin(), s.kernel.kept.end(), is_loop) &&
               std::all_of(s.kernel.reduced.begin(), s.kernel.reduced.end(), is_loop);
      }},
-    {"An op kernel runs one node, which is never fused.",
-     [](const KernelSubject& s) {
-       return !s.is_op() || (s.kernel.nodes.size() == 1 && s.kernel.nodes[0] == s.kernel.op_node &&
-                             !fuses(s.plan.graph[s.kernel.op_node].def()));
-     }},
+    {"An op kernel runs one node, which is never fused, and the node's results.",
+     [](const KernelSubject& s) { return !s.is_op() || runs_one_op(s); }},
     {"An op kernel has no loops and no program.",
      [](const KernelSubject& s) {
        return !s.is_op() || (s.kernel.program.empty() && s.kernel.kept.rank() + s.kernel.reduced.rank() == 0);
      }},
-    {"An op kernel reads its node's operands in order and writes its node.", has_buffers_of_its_op},
+    {"An op kernel reads its node's operands in order and writes its node, or the results that are read.", has_buffers_of_its_op},
     {"A pointwise kernel has no reduced loops.",
      [](const KernelSubject& s) { return s.kernel.kind != Template::pointwise || s.kernel.reduced.rank() == 0; }},
     {"A row or reduce kernel reduces, a pointwise kernel does not.",
@@ -371,7 +383,8 @@ std::vector<int64_t> stored_elements(const Plan& plan) {
   std::vector<int64_t> stored(plan.buffers.size(), 0);
   for (const Kernel& kernel : plan.kernels) {
     if (kernel.kind == Template::op) {
-      stored[kernel.buffers.back()] += plan.buffers[kernel.buffers.back()].count.hint();
+      for (auto b = kernel.buffers.end() - kernel.written; b != kernel.buffers.end(); ++b)
+        stored[*b] += plan.buffers[*b].count.hint();
       continue;
     }
     for (const Instr& instr : kernel.program) {

@@ -138,6 +138,9 @@ class TraceSession {
   void enter(Cell& cell);
   Tensor record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
                 const Origin& origin, Device device);
+  /// As record(), for an op of several results.
+  Results record_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                      std::span<const TensorType> types, const Origin& origin, Device device);
   /// Called before an op is recorded. Ends the segment if the op is on another device.
   void enter_device(Device device);
   /// Copies a tensor to another device; the copy is contiguous.
@@ -174,6 +177,8 @@ class TraceSession {
   void discard();
 
  private:
+  /// Notes that an op is recorded, whose first result has this dtype. Returns its operands, deferred.
+  std::vector<Operand> begin_op(const OpDef& op, std::span<const Operand> operands, DType result, const Origin& origin);
   struct Entered {
     Ref<Cell> cell;
     Value original;

@@ -10,12 +10,13 @@ namespace {
 
 std::vector<bool> used_nodes(const graph::Graph& graph) {
   std::vector<bool> used(graph.size());
-  for (graph::NodeId id = 0; id < graph.size(); ++id) {
+  for (const graph::Output& output : graph.outputs) used[output.node] = true;
+  for (graph::NodeId id = graph.size(); id-- > 0;) {
+    if (graph[id].is_result() && !used[id]) continue;  // of an op, every result of which may be unused
     for (const graph::Arg& arg : graph[id].args) {
       if (arg.is_tensor()) used[arg.node] = true;
     }
   }
-  for (const graph::Output& output : graph.outputs) used[output.node] = true;
   return used;
 }
 
@@ -34,7 +35,7 @@ std::vector<const graph::Node*> UnusedResults::find(const graph::Graph& graph, c
   std::set<std::pair<uint32_t, uint32_t>> lines;
   for (graph::NodeId id = 0; id < graph.size(); ++id) {
     const graph::Node& node = graph[id];
-    if (used[id] || node.is_input || node.may_fail() || !node.span.valid()) continue;
+    if (used[id] || node.is_input || node.is_result() || node.may_fail() || !node.span.valid()) continue;
     if (!std::binary_search(called_.begin(), called_.end(), node.order)) continue;
     if (used_calls.contains(key_of(node.span))) continue;
     const uint32_t line = sources.get(node.span.source).line_of(node.span.begin);

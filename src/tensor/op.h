@@ -55,7 +55,7 @@ enum class Op : uint16_t {
   // along axis
   cumsum,
   cumprod,
-  argsort,  // count (of the first indices); stable; descending; NaN counts as the greatest
+  sort,  // -> values, order (i64 indices); count (of the first elements); stable; descending; NaN is the greatest
   // indexing, by the number of batch axes. x: [batch…, n, rest…], index: i64 [batch…, idx…]
   take,     // x, index -> [batch…, idx…, rest…]; negative indices count from the end, unless from_start; fallible
   scatter,  // x, index, updates [batch…, idx…, rest…] -> x with those rows replaced (last wins); fallible
@@ -69,6 +69,8 @@ enum class Op : uint16_t {
   matmul,  // [batch…, m, k] @ [batch…, k, n], equal batches
   // transfers between devices; never nodes, since a graph has one device
   to_device,  // x; device; contiguous
+  // a result of an op that has several: see graph::Node::result
+  result,
   count_,
 };
 inline constexpr int kOpCount = static_cast<int>(Op::count_);
@@ -161,23 +163,36 @@ struct Operand {
 std::string describe(const Operand& operand);
 
 struct TensorType {
-  DType dtype;
-  Shape shape;
+  DType dtype = DType::f32;
+  Shape shape = {};
 };
+
+/// The most results of an op.
+inline constexpr int kMaxResults = 4;
+using ResultTypes = std::array<TensorType, kMaxResults>;
+/// The results of a call; null: not wanted.
+using Results = std::array<Tensor, kMaxResults>;
+/// A set of results: bit i is result i.
+using ResultSet = uint8_t;
+inline constexpr ResultSet kAllResults = (1u << kMaxResults) - 1;
+constexpr bool contains(ResultSet set, int result) { return (set >> result & 1u) != 0; }
 
 class Ops;
 struct OpDef;
 
-/// The arguments of a derivative rule: the call to differentiate, and the gradient of its output.
+/// The arguments of a derivative rule: the call to differentiate, and the gradients of its results.
 struct VjpCall {
   Ops& ops;
   const OpDef& op;
   std::span<const Operand> inputs;
   const Attrs& attrs;
-  const Tensor& output;
+  const Tensor& output;          // the first result
   const Tensor& grad;            // of the output, and of its type
   std::span<const bool> needed;  // per input
-  std::span<Tensor> grads;       // results: one per tensor input that is needed, of the input's type
+  std::span<Tensor> grads;       // set by the rule: one per tensor input that is needed, of the input's type
+  // Of ops of several results; null: nobody wanted the result, or no gradient reaches it.
+  std::span<const Tensor> results = {};
+  std::span<const Tensor> result_grads = {};
 };
 
 /// One row of the op table.
@@ -201,12 +216,18 @@ struct OpDef {
   /// Returns the result's type. Checks the operands and throws Failure that names them. Operands of elementwise ops
   /// have been promoted and broadcast already.
   TensorType (*infer)(std::span<const Operand>, const Attrs&) = nullptr;
+  int results = 1;  // at most kMaxResults; an op of several has no `prepare`, no `view` and is not elementwise
+  /// Returns the type of result i > 0, after `infer` has checked the operands.
+  TensorType (*infer_other)(std::span<const Operand>, const Attrs&, int result) = nullptr;
   /// Returns the layout of a view op's result; null for other ops. (If no strides express an Op::reshape, Ops copies
   /// the operand first.)
   Layout (*view)(const Layout&, const Attrs&) = nullptr;
   /// Computes gradients; null for ops without a derivative, where gradients stop.
   void (*vjp)(VjpCall&) = nullptr;
 };
+
+/// Infers the types of all results of a call.
+ResultTypes infer_all(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
 
 /// Whether ops can share kernels with others; all other ops have kernels of their own.
 inline bool fuses(const OpDef& op) { return op.traits.fuses_as != FusesAs::nothing; }
@@ -234,6 +255,13 @@ class Ops {
   Tensor call(Op op, std::span<const Operand> operands, const Attrs& attrs = {});
   Tensor call(Op op, std::initializer_list<Operand> operands, const Attrs& attrs = {}) {
     return call(op, std::span<const Operand>(operands.begin(), operands.size()), attrs);
+  }
+
+  /// Calls an op, and returns the wanted ones of its results. (call() returns the first.)
+  Results call_many(Op op, std::span<const Operand> operands, const Attrs& attrs, ResultSet wanted = kAllResults);
+  Results call_many(Op op, std::initializer_list<Operand> operands, const Attrs& attrs = {},
+                    ResultSet wanted = kAllResults) {
+    return call_many(op, std::span<const Operand>(operands.begin(), operands.size()), attrs, wanted);
   }
 
   /// Sets the most elements of a tensor.
@@ -264,8 +292,11 @@ class Ops {
   /// Computes or records an op that is not a view, with operands that are promoted, broadcast and checked.
   virtual Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                      const TensorType& result) = 0;
-  /// Called after every op, views included; tapes record op calls through it.
-  virtual void after(const OpDef&, std::span<const Operand>, const Attrs&, const Tensor&) {}
+  /// As run(), for an op of several results.
+  virtual Results run_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                           std::span<const TensorType> types, ResultSet wanted) = 0;
+  /// Called after every op, views included, with its results; tapes record op calls through it.
+  virtual void after(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const Tensor>) {}
 
  private:
   friend class Placement;
@@ -274,6 +305,7 @@ class Ops {
   Tensor call_elementwise(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
   Tensor call_view(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
   int64_t limit_for(Device device, const TensorType& type);
+  void check_result(const OpDef& op, Device device, const TensorType& type);
   Tensor finish(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
 
   std::optional<Device> place_;
@@ -314,6 +346,7 @@ Tensor permute(Ops&, const Tensor& x, const Ints& order);
 /// Returns another handle to the same elements, through a call. Tapes that record the call connect both handles; for
 /// other tapes the new handle is a constant.
 Tensor alias(Ops&, const Tensor& x);
+Tensor move_axis(Ops&, const Tensor& x, int64_t from, int64_t to);
 Tensor transpose(Ops&, const Tensor& x);  // swaps the last two axes
 Tensor expand(Ops&, const Tensor& x, const Shape& shape);
 Tensor reshape(Ops&, const Tensor& x, const Shape& shape);  // one extent may be -1

@@ -30,7 +30,7 @@ constexpr ScatterOp scatter_op(Op op) {
 
 // Checks that the group ends where the next class begins, so that an op added after the group's last one is noticed.
 static_assert(static_cast<int>(Op::permute) == static_cast<int>(Op::random_normal) + 1);
-static_assert(static_cast<int>(Op::argsort) == static_cast<int>(Op::cumprod) + 1);
+static_assert(static_cast<int>(Op::sort) == static_cast<int>(Op::cumprod) + 1);
 static_assert(static_cast<int>(Op::nonzero) == static_cast<int>(Op::scatter_add) + 1);
 
 }  // namespace tsl

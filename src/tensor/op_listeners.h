@@ -12,9 +12,9 @@ namespace tsl {
 class OpListener {
  public:
   virtual ~OpListener() = default;
-  /// Records one op call. `result` is a separate handle.
-  virtual void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result,
-                      const Origin& origin) = 0;
+  /// Records one op call. `results` are separate handles, or null where nobody wants one.
+  virtual void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
+                      std::span<const Tensor> results, const Origin& origin) = 0;
   /// Keeps the symbol table alive that later calls may refer to.
   virtual void keep_alive(const std::shared_ptr<SymbolTable>& symbols) = 0;
 };
@@ -26,10 +26,10 @@ class OpListeners {
   /// Whether op calls are recorded. If so, no tensor may be changed in place, and no operand's memory reused.
   bool listening() const { return !listeners_.empty(); }
   /// Passes a call to all listeners. Called after every op, views included.
-  void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result,
-              const Origin& origin) {
+  void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
+              std::span<const Tensor> results, const Origin& origin) {
     if (pauses_ > 0) return;
-    for (OpListener* listener : listeners_) listener->record(def, operands, attrs, result, origin);
+    for (OpListener* listener : listeners_) listener->record(def, operands, attrs, results, origin);
   }
   /// Sets the symbol table of the trace that begins.
   void trace_begins(const std::shared_ptr<SymbolTable>& symbols) { symbols_ = symbols; }

@@ -29,6 +29,13 @@ const OpDef& op_def(Op op) {
 
 std::span<const OpDef> op_table() { return table(); }
 
+ResultTypes infer_all(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs) {
+  ResultTypes types;
+  types[0] = op.infer(operands, attrs);
+  for (int i = 1; i < op.results; ++i) types[static_cast<size_t>(i)] = op.infer_other(operands, attrs, i);
+  return types;
+}
+
 std::string_view name_of(Category category) {
   switch (category) {
     case Category::convolution: return "convolution";

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "base/number_text.h"
@@ -109,6 +110,15 @@ bool on_one_device(std::span<const Operand> operands) {
       {fmt::format("an op's tensors must be on one device: x.to(\"{}\") moves x", a.device().is_host() ? on_b : on_a)});
 }
 
+/// Fails for the first operand that is on another device than those before it.
+[[noreturn]] void fail_across_devices(const OpDef& op, std::span<const Operand> operands) {
+  const Tensor& first = first_tensor(op, operands);
+  const auto other = std::find_if(operands.begin(), operands.end(), [&](const Operand& operand) {
+    return operand.is_tensor() && !(operand.tensor.device() == first.device());
+  });
+  fail_across_devices(op, first, other->tensor);
+}
+
 void check_condition(const OpDef& op, const Operand& condition) {
   const bool is_bool =
       condition.is_tensor() ? condition.tensor.dtype() == DType::boolean : condition.scalar.type == ScalarType::boolean;
@@ -207,7 +217,7 @@ Tensor Ops::call_view(const OpDef& def, std::span<const Operand> operands, const
   if (def.repeats)
     guard_product(layout.shape, static_cast<double>(kMaxTensorBytes / static_cast<int64_t>(size_of(x.dtype()))));
   Tensor result = x.with_layout(layout);
-  after(def, operands, attrs, result);
+  after(def, operands, attrs, {&result, 1});
   return result;
 }
 
@@ -225,13 +235,38 @@ int64_t Ops::limit_for(Device device, const TensorType& type) {
   return fits ? kFitsEveryDevice : tensor_limit(device);
 }
 
+void Ops::check_result(const OpDef& def, Device device, const TensorType& type) {
+  check_size(def.name, type.dtype, type.shape, {limit_for(device, type), element_limit_});
+}
+
 Tensor Ops::finish(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
+  if (def.results > 1) return call_many(def.op, operands, attrs, 1)[0];
   const TensorType type = def.infer(operands, attrs);
-  check_size(def.name, type.dtype, type.shape,
-             {limit_for(def.op == Op::to_device ? attrs.device : device_of(operands), type), element_limit_});
+  check_result(def, def.op == Op::to_device ? attrs.device : device_of(operands), type);
   Tensor result = run(def, operands, attrs, type);
-  after(def, operands, attrs, result);
+  after(def, operands, attrs, {&result, 1});
   return result;
+}
+
+Results Ops::call_many(Op op, std::span<const Operand> operands, const Attrs& attrs, ResultSet wanted) {
+  const OpDef& def = op_def(op);
+  if (def.results == 1) return {call(op, operands, attrs)};
+  check_operands(def, operands);
+  if (!on_one_device(operands)) fail_across_devices(def, operands);
+  if (def.traits.axis == AxisUse::axis) {
+    const int axis = normalize_axis(attrs.axis, operands[0].tensor.rank(), def.name.data());
+    if (axis != attrs.axis) {
+      Attrs formed = attrs;
+      formed.axis = axis;
+      return call_many(op, operands, formed, wanted);
+    }
+  }
+  const ResultTypes types = infer_all(def, operands, attrs);
+  for (int i = 0; i < def.results; ++i) check_result(def, device_of(operands), types[i]);
+  const std::span<const TensorType> of_op(types.data(), static_cast<size_t>(def.results));
+  Results results = run_many(def, operands, attrs, of_op, wanted);
+  after(def, operands, attrs, {results.data(), of_op.size()});
+  return results;
 }
 
 std::string describe(const Operand& operand) {
@@ -254,6 +289,15 @@ Tensor permute(Ops& ops, const Tensor& x, const Ints& order) { return ops.call(O
 Tensor alias(Ops& ops, const Tensor& x) {
   Ints order;
   for (int axis = 0; axis < x.rank(); ++axis) order.push_back(axis);
+  return permute(ops, x, order);
+}
+
+Tensor move_axis(Ops& ops, const Tensor& x, int64_t from, int64_t to) {
+  if (from == to) return x;
+  std::vector<int64_t> order;
+  for (int64_t axis = 0; axis < x.rank(); ++axis)
+    if (axis != from) order.push_back(axis);
+  order.insert(order.begin() + to, from);
   return permute(ops, x, order);
 }
 

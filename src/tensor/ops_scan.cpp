@@ -10,15 +10,33 @@ TensorType infer_cumulative(Operands operands, const Attrs&) {
   return {is_float(x.dtype()) ? x.dtype() : DType::i64, x.shape()};
 }
 
-TensorType infer_argsort(Operands operands, const Attrs& attrs) {
-  Shape shape = operands[0].tensor.shape();
+TensorType infer_sorted(Operands operands, const Attrs& attrs) {
+  const Tensor& x = operands[0].tensor;
+  Shape shape = x.shape();
   Dim& extent = shape[static_cast<int>(attrs.axis)];
   if (attrs.count.hint() < 0 || attrs.count.hint() > extent.hint()) {
-    fail(ErrorKind::value, "argsort: count is {}, but axis {} has {} elements", attrs.count.hint(), attrs.axis,
+    fail(ErrorKind::value, "sort: count is {}, but axis {} has {} elements", attrs.count.hint(), attrs.axis,
          extent.hint());
   }
   extent = attrs.count;
-  return {DType::i64, shape};
+  return {x.dtype(), shape};
+}
+
+TensorType infer_order(Operands operands, const Attrs& attrs, int) {
+  return {DType::i64, infer_sorted(operands, attrs).shape};
+}
+
+/// Adds each value's gradient to the element that the order names.
+void vjp_sort(VjpCall& call) {
+  const Tensor& x = call.inputs[0].tensor;
+  const int axis = static_cast<int>(call.attrs.axis), last = x.rank() - 1;
+  const Tensor order =
+      call.results[1] ? call.results[1] : call.ops.call_many(Op::sort, call.inputs, call.attrs, 1u << 1)[1];
+  const auto along_last = [&](const Tensor& t) { return move_axis(call.ops, t, axis, last); };
+  const Tensor at_origin = call.ops.call(
+      Op::scatter_add, {along_last(zeros(call.ops, x.shape(), x.dtype())), along_last(order), along_last(call.grad)},
+      {.from_start = true, .batch = last});
+  call.grads[0] = move_axis(call.ops, at_origin, last, axis);
 }
 
 Tensor cumulate(VjpCall& call, Op op, const Tensor& x) { return call.ops.call(op, {x}, {.axis = call.attrs.axis}); }
@@ -91,14 +109,16 @@ void add_scans(Table& table) {
              .prepare = prepare_axis,
              .infer = infer_cumulative,
              .vjp = vjp_cumprod});
-  table.add({.op = Op::argsort,
-             .name = "argsort",
-             .signature = "argsort(x, count, axis: -1, descending: false)",
-             .doc = "the first `count` of the indices that put x in order along an axis; equals keep theirs",
+  table.add({.op = Op::sort,
+             .name = "sort",
+             .signature = "sort(x, count, axis, descending: false)",
+             .doc = "the first `count` elements of x in order along an axis, and their indices; equals keep their order",
              .traits = unfused_traits(Category::sort, AxisUse::axis, std::nullopt),
              .arity = 1,
-             .prepare = prepare_axis,
-             .infer = infer_argsort});
+             .infer = infer_sorted,
+             .results = 2,
+             .infer_other = infer_order,
+             .vjp = vjp_sort});
 }
 
 }  // namespace tsl::rows

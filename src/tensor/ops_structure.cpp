@@ -187,6 +187,13 @@ void add_structure(Table& table) {
              .prepare = prepare_axis,
              .infer = infer_fold_windows,
              .vjp = vjp_fold_windows});
+  table.add({.op = Op::result,
+             .name = "result",
+             .signature = "",
+             .doc = "a result of an op that has several",
+             .traits = unfused_traits(Category::copy, AxisUse::none, 0.0),
+             .arity = 1,
+             .infer = infer_like_first});
   table.add({.op = Op::to_device,
              .name = "to_device",
              .signature = "to(x, device)",

@@ -51,16 +51,6 @@ inline std::vector<int64_t> inverse_order(const std::vector<int64_t>& order) {
   return inverse;
 }
 
-/// Moves one axis to another position.
-inline Tensor move_axis(Ops& ops, const Tensor& x, int64_t from, int64_t to) {
-  if (from == to) return x;
-  std::vector<int64_t> order;
-  for (int64_t axis = 0; axis < x.rank(); ++axis)
-    if (axis != from) order.push_back(axis);
-  order.insert(order.begin() + to, from);
-  return permute(ops, x, order);
-}
-
 /// Returns the product of extents [begin, end).
 inline Dim extent_product(const Shape& shape, int begin, int end) {
   Dim product = 1;

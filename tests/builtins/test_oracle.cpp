@@ -26,7 +26,8 @@ const std::string kFolder = TSL_SOURCE_DIR "/tests/oracle/";
 /// Counts the ops that are called.
 class OpCounter : public OpListener {
  public:
-  void record(const OpDef& def, std::span<const Operand>, const Attrs&, const Tensor&, const Origin&) override {
+  void record(const OpDef& def, std::span<const Operand>, const Attrs&, std::span<const Tensor>,
+              const Origin&) override {
     ++calls[def.op];
   }
   void keep_alive(const std::shared_ptr<SymbolTable>&) override {}

@@ -29,6 +29,7 @@ Plan pointwise_plan();  // one kernel, of two inputs and a number
 Plan softmax_plan();    // one row kernel
 Plan sum_plan();        // one reduce kernel, of elements made by an exp
 Plan product_plan();    // four products of squares: a = x x, b = a x, c = a b, d = c x, an output
+Plan sort_plan();       // one op kernel, whose two results are outputs
 Plan quotient_plan();   // of integers: it may fail
 
 }  // namespace tsl::graph

@@ -44,6 +44,13 @@ Node& padded(Graph& g) {
   return g[y];
 }
 
+/// Adds the sort of a row, whose results are values and their order.
+NodeId sorted(Graph& g) {
+  Attrs attrs = along(0);
+  attrs.count = 4;
+  return node(g, Op::sort, {read(g, input(g, {4}))}, DType::f32, {4}, attrs);
+}
+
 /// Adds x + 1.0, and returns the number.
 Arg& added_number(Graph& g) {
   const NodeId y = add(g, Op::add, {read(g, input(g, kShape)), number(1.0)});
@@ -90,6 +97,12 @@ const GraphCase kNodeCases[] = {
     {"Inputs, and no other nodes, are in the list of inputs.", [](Graph& g) { exponential(g).is_input = true; }},
     {"A node has as many operands as its op takes; an input has none.", [](Graph& g) { exponential(g).args.clear(); }},
     {"An operand is computed before it is read.", [](Graph& g) { exponential(g).args[0].node = 1; }},
+    {"Each of several results is a node, and only such nodes read an op that has them.",
+     [](Graph& g) { give(g, add(g, Op::exp, {read(g, sorted(g))})); }},
+    {"Each of several results is a node, and only such nodes read an op that has them.",
+     [](Graph& g) { give(g, g.add_result(sorted(g), 2, {DType::f32, {4}})); }},
+    {"The result's dtype and shape are those that the op table infers.",
+     [](Graph& g) { give(g, g.add_result(sorted(g), 1, {DType::f32, {4}})); }},
     {"A view is a layout, not a node.", [](Graph& g) { exponential(g).op = Op::permute; }},
     {"A graph runs on one device: no node moves a tensor.", [](Graph& g) { exponential(g).op = Op::to_device; }},
     {"A span ends after it begins, or is empty.",
@@ -227,6 +240,7 @@ const GraphCase kOpCases[] = {
      [](Graph& g) {
        g.outputs.push_back({99, Layout::contiguous(kShape)});
      }},
+    {"An output is one tensor.", [](Graph& g) { give(g, sorted(g)); }},
     {"An output's layout has a stride for each axis, and sizes that are numbers.",
      [](Graph& g) {
        exponential(g);

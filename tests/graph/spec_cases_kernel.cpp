@@ -78,12 +78,15 @@ void add_whole_kernel_cases(std::vector<SpecCase>& cases) {
            [](Plan& p) { p.kernels[0].buffers[1] = p.kernels[0].buffers[0]; });
   add_case("Loops have extents that are numbers, and none of 1.", pointwise_plan,
            [](Plan& p) { p.kernels[0].kept.push_back(1); });
-  add_case("An op kernel runs one node, which is never fused.", product_plan, [](Plan& p) {
+  add_case("An op kernel runs one node, which is never fused, and the node's results.", product_plan, [](Plan& p) {
     p.kernels[0].nodes = {1, 2};
   });
   add_case("An op kernel has no loops and no program.", product_plan, [](Plan& p) { p.kernels[0].kept = {4}; });
-  add_case("An op kernel reads its node's operands in order and writes its node.", product_plan,
-           [](Plan& p) { std::swap(p.kernels[1].buffers[0], p.kernels[1].buffers[1]); });
+  constexpr const char* kOpBuffers =
+      "An op kernel reads its node's operands in order and writes its node, or the results that are read.";
+  add_case(kOpBuffers, product_plan, [](Plan& p) { std::swap(p.kernels[1].buffers[0], p.kernels[1].buffers[1]); });
+  add_case(kOpBuffers, sort_plan, [](Plan& p) { std::swap(p.kernels[0].buffers[1], p.kernels[0].buffers[2]); });
+  add_case(kOpBuffers, sort_plan, [](Plan& p) { p.kernels[0].results[1] = 0; });
   add_case("A pointwise kernel has no reduced loops.", pointwise_plan, [](Plan& p) { p.kernels[0].reduced = {4}; });
   add_case("A row or reduce kernel reduces, a pointwise kernel does not.", pointwise_plan,
            [](Plan& p) { p.kernels[0].kind = Template::row; });

@@ -149,6 +149,16 @@ Plan product_plan() {
   return compile(std::move(g));
 }
 
+Plan sort_plan() {
+  Graph g;
+  const NodeId x = input(g, {4});
+  const Attrs attrs{.axis = 0, .count = 4};
+  const NodeId sorted = g.add(op_def(Op::sort), {read(g, x)}, attrs, {DType::f32, {4}}, Span{}, g.size());
+  give(g, g.add_result(sorted, 0, {DType::f32, {4}}));
+  give(g, g.add_result(sorted, 1, {DType::i64, {4}}));
+  return compile(std::move(g));
+}
+
 void add_plan_cases(std::vector<SpecCase>& cases) {
   add_launch_cases(cases);
   add_output_cases(cases);

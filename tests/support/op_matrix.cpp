@@ -59,8 +59,11 @@ std::vector<MatrixCase> matrix_cases() {
   for (const char* axis : {"0", "-1"}) {
     cases.push_back({Op::cumsum, returned(fmt::format("cumsum(a, axis: {})", axis))});
     cases.push_back({Op::cumprod, returned(fmt::format("cumprod(a, axis: {})", axis))});
-    cases.push_back({Op::argsort, returned(fmt::format("argsort(a, axis: {})", axis))});
-    cases.push_back({Op::argsort, returned(fmt::format("sort(a, axis: {}, descending: true)", axis))});
+    cases.push_back({Op::sort, returned(fmt::format("argsort(a, axis: {})", axis))});
+    cases.push_back({Op::sort, returned(fmt::format("sort(a, axis: {}, descending: true)", axis))});
+    cases.push_back({Op::result, returned(fmt::format("concat([f64(topk(a, 1, axis: {0})[0]), f64(topk(a, 1, axis: "
+                                                      "{0})[1])])",
+                                                      axis))});
     cases.push_back({Op::concat, returned(fmt::format("concat([a, b, a], axis: {})", axis))});
   }
   const MatrixCase others[] = {

@@ -264,9 +264,37 @@ Tensor ReferenceOps::run(const OpDef& def, std::span<const Operand> operands, co
   return from_scalars(result.dtype, result.shape, compute());
 }
 
+Results ReferenceOps::run_many(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
+                               std::span<const TensorType> types, ResultSet) {
+  if (def.op != Op::sort) fail(ErrorKind::type, "the reference has no {}", def.name);
+  const Tensor& x = operands[0].tensor;
+  const Scalars in = to_scalars(x);
+  const int axis = static_cast<int>(attrs.axis);
+  const size_t length = count_of({x.shape()[axis]}), kept = count_of({attrs.count});
+  size_t after = 1;
+  for (int i = axis + 1; i < x.rank(); ++i) after *= count_of({x.shape()[i]});
+  Scalars values(count_of(types[0].shape)), order(values.size());
+  for (size_t row = 0; length > 0 && row < in.size() / length; ++row) {
+    const auto element = [&](size_t i) { return in[row / after * length * after + i * after + row % after].as_real(); };
+    std::vector<size_t> places(length);
+    std::iota(places.begin(), places.end(), size_t{0});
+    std::stable_sort(places.begin(), places.end(), [&](size_t a, size_t b) {
+      return attrs.descending ? element(b) < element(a) : element(a) < element(b);
+    });
+    for (size_t i = 0; i < kept; ++i) {
+      const size_t at = row / after * kept * after + i * after + row % after;
+      values[at] = Scalar::of(element(places[i]));
+      order[at] = Scalar::of(static_cast<int64_t>(places[i]));
+    }
+  }
+  return {from_scalars(types[0].dtype, types[0].shape, values), from_scalars(types[1].dtype, types[1].shape, order)};
+}
+
 void ReferenceOps::after(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
-                         const Tensor& result) {
-  tape.push_back({&def, {operands.begin(), operands.end()}, attrs, result});
+                         std::span<const Tensor> results) {
+  TapeEntry entry{&def, {operands.begin(), operands.end()}, attrs, {}};
+  std::copy(results.begin(), results.end(), entry.results.begin());
+  tape.push_back(std::move(entry));
 }
 
 Tensor ReferenceOps::make(DType dtype, const Shape& shape, const std::vector<double>& elements) {
@@ -286,9 +314,13 @@ std::vector<Tensor> ReferenceOps::backward(const Tensor& output, const Tensor& g
   std::unordered_map<const TensorData*, Tensor> grads = {{output.get(), grad}};
   const std::vector<TapeEntry> calls = tape;  // the rules' calls are recorded on the tape as well
   for (auto entry = calls.rbegin(); entry != calls.rend(); ++entry) {
-    const auto found = grads.find(entry->output.get());
-    if (found == grads.end() || !entry->def->vjp) continue;
-    const Tensor out_grad = found->second;
+    Results out_grads;
+    for (size_t i = 0; i < out_grads.size(); ++i) {
+      const auto found = grads.find(entry->results[i].get());
+      if (entry->results[i] && found != grads.end()) out_grads[i] = found->second;
+    }
+    const auto is_there = [](const Tensor& each) { return static_cast<bool>(each); };
+    if (std::none_of(out_grads.begin(), out_grads.end(), is_there) || !entry->def->vjp) continue;
     std::array<bool, 16> needed{};
     std::array<Tensor, 16> in_grads;
     const size_t count = entry->operands.size();
@@ -298,10 +330,12 @@ std::vector<Tensor> ReferenceOps::backward(const Tensor& output, const Tensor& g
                  *entry->def,
                  entry->operands,
                  entry->attrs,
-                 entry->output,
-                 out_grad,
+                 entry->results[0],
+                 out_grads[0],
                  std::span<const bool>(needed.data(), count),
-                 std::span<Tensor>(in_grads.data(), count)};
+                 std::span<Tensor>(in_grads.data(), count),
+                 entry->results,
+                 out_grads};
     entry->def->vjp(call);
     for (size_t i = 0; i < count; ++i) {
       if (!in_grads[i]) continue;

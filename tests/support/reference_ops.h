@@ -13,7 +13,7 @@ struct TapeEntry {
   const OpDef* def;
   std::vector<Operand> operands;
   Attrs attrs;
-  Tensor output;
+  Results results;
 };
 
 class ReferenceOps : public Ops {
@@ -30,7 +30,9 @@ class ReferenceOps : public Ops {
 
  protected:
   Tensor run(const OpDef&, std::span<const Operand>, const Attrs&, const TensorType& result) override;
-  void after(const OpDef&, std::span<const Operand>, const Attrs&, const Tensor& result) override;
+  Results run_many(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const TensorType> types,
+                   ResultSet wanted) override;
+  void after(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const Tensor> results) override;
 };
 
 }  // namespace tsl

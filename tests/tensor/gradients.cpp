@@ -268,7 +268,7 @@ void check_only_needed(const Function& f, const std::vector<Input>& inputs) {
     std::array<Tensor, 3> found;
     needed[i] = true;
     VjpCall call{ops,          *entry.def, entry.operands,         entry.attrs,
-                 entry.output, grad,       {needed.data(), count}, {found.data(), count}};
+                 entry.results[0], grad,       {needed.data(), count}, {found.data(), count}};
     entry.def->vjp(call);
     for (size_t k = 0; k < count; ++k) {
       CAPTURE(entry.def->name, i, k);
@@ -303,8 +303,17 @@ TEST_CASE("a rule computes no gradient that is not needed") {
   check_only_needed(selected, {random_input({3}), random_input({3})});
 }
 
+TEST_CASE("derivatives of sorted elements") {
+  for (int64_t axis : {0, 1}) {
+    for (bool descending : {false, true}) {
+      const Attrs attrs{.descending = descending, .axis = axis, .count = 2};
+      check_both_orders(call_op(Op::sort, attrs), {random_input({3, 4})});
+    }
+  }
+}
+
 TEST_CASE("nothing flows where there is no derivative") {
-  for (Op op : {Op::argmax, Op::argmin, Op::any, Op::all, Op::argsort, Op::nonzero, Op::fill, Op::iota, Op::floor,
+  for (Op op : {Op::argmax, Op::argmin, Op::any, Op::all, Op::nonzero, Op::fill, Op::iota, Op::floor,
                 Op::eq, Op::bit_and, Op::isnan, Op::sign, Op::random_normal}) {
     CAPTURE(op_def(op).name);
     REQUIRE(op_def(op).vjp == nullptr);

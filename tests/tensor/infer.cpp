@@ -98,10 +98,14 @@ TEST_CASE_METHOD(Fixture, "types of reductions") {
 TEST_CASE_METHOD(Fixture, "scans and sorts") {
   REQUIRE(call(Op::cumsum, {f({2, 3})}, {.axis = -1}) == "f32[2, 3]");
   REQUIRE(call(Op::cumprod, {b({2, 3})}, {.axis = 0}) == "i64[2, 3]");
-  REQUIRE(call(Op::argsort, {f({2, 3})}, {.axis = 1, .count = 3}) == "i64[2, 3]");
-  REQUIRE(call(Op::argsort, {f({2, 3})}, {.axis = -2, .count = 1}) == "i64[1, 3]");
-  REQUIRE(error(Op::argsort, {f({2, 3})}, {.axis = 0, .count = 3}) ==
-          "value: argsort: count is 3, but axis 0 has 2 elements");
+  REQUIRE(call(Op::sort, {f({2, 3})}, {.axis = 1, .count = 3}) == "f32[2, 3]");
+  REQUIRE(call(Op::sort, {f({2, 3})}, {.axis = -2, .count = 1}) == "f32[1, 3]");
+  REQUIRE(describe(ops.call_many(Op::sort, {f({2, 3})}, {.axis = -1, .count = 2})[1]) == "i64[2, 2]");
+  REQUIRE(ops.calls.back() == "sort(f32[2, 3]) -> f32[2, 2], i64[2, 2]");
+  REQUIRE(describe(ops.call_many(Op::exp, {f({2, 3})})[0]) == "f32[2, 3]");
+  REQUIRE(error(Op::sort, {f({2, 3})}, {.axis = 2, .count = 3}).starts_with("index: "));
+  REQUIRE(error(Op::sort, {f({2, 3})}, {.axis = 0, .count = 3}) ==
+          "value: sort: count is 3, but axis 0 has 2 elements");
   REQUIRE(error(Op::cumsum, {f({})}, {.axis = 0}) == "index: cumsum: axis 0 is out of range for 0 dimensions");
 }
 

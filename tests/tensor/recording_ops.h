@@ -30,11 +30,20 @@ class RecordingOps : public Ops {
   Tensor run(const OpDef&, std::span<const Operand>, const Attrs&, const TensorType& result) override {
     return make(result.dtype, result.shape);
   }
-  void after(const OpDef& def, std::span<const Operand> operands, const Attrs&, const Tensor& result) override {
+  Results run_many(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const TensorType> types,
+                   ResultSet) override {
+    Results results;
+    for (size_t i = 0; i < types.size(); ++i) results[i] = make(types[i].dtype, types[i].shape);
+    return results;
+  }
+  void after(const OpDef& def, std::span<const Operand> operands, const Attrs&,
+             std::span<const Tensor> results) override {
     std::string text = def.view ? "view " : "";
     text += def.name;
     for (size_t i = 0; i < operands.size(); ++i) text += (i == 0 ? "(" : ", ") + describe(operands[i]);
-    calls.push_back(text + ") -> " + describe(result));
+    text += ") -> ";
+    for (const Tensor& result : results) text += (&result == results.data() ? "" : ", ") + describe(result);
+    calls.push_back(std::move(text));
   }
 };
 

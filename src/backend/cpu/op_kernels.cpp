@@ -68,7 +68,7 @@ OpRun::OpRun(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunSta
       state(state),
       node(plan.graph[kernel.op_node]),
       id(kernel.op_node),
-      out(state.buffers[kernel.buffers.back()]),
+      out(state.buffers[kernel.buffers[kernel.buffers.size() - kernel.written]]),
       plan_(plan),
       kernel_(kernel) {}
 
@@ -105,7 +105,7 @@ std::byte* OpRun::temporary(uint64_t bytes) {
 void run_op(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunState& state) {
   static constexpr std::pair<Op, void (*)(OpRun&)> kRows[] = {{Op::cumsum, run_scan},
                                                               {Op::cumprod, run_scan},
-                                                              {Op::argsort, run_argsort},
+                                                              {Op::sort, run_sort},
                                                               {Op::scatter, run_scatter},
                                                               {Op::scatter_add, run_scatter},
                                                               {Op::nonzero, run_nonzero},

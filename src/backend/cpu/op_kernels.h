@@ -17,7 +17,7 @@ class OpRun {
   RunState& state;
   const graph::Node& node;
   graph::NodeId id;
-  std::byte* out;
+  std::byte* out;  // the first result that is read
 
   const Layout& layout(int arg) const { return node.args[arg].layout; }
   DType dtype(int arg) const { return plan_.graph[node.args[arg].node].dtype; }
@@ -26,6 +26,11 @@ class OpRun {
   /// Returns the operand's elements in row-major order of `layout`; copies them unless they are in that order already.
   const std::byte* in_order(int arg, const Layout& layout);
   const std::byte* in_order(int arg) { return in_order(arg, layout(arg)); }
+  /// Returns the memory of a result; null: nothing reads it.
+  std::byte* result(int number) const {
+    const std::optional<uint32_t> at = graph::position_of_result(kernel_, number);
+    return at ? state.buffers[kernel_.buffers[*at]] : nullptr;
+  }
   /// Allocates memory that is freed with this object.
   std::byte* temporary(uint64_t bytes);
 
@@ -48,7 +53,7 @@ void store_in_order(const KernelTable& table, std::byte* out, const std::byte* i
 /// Computes a matrix product: floats by BLAS, integers by loops.
 void run_matmul(OpRun& run);
 void run_scan(OpRun& run);
-void run_argsort(OpRun& run);
+void run_sort(OpRun& run);
 void run_scatter(OpRun& run);
 void run_nonzero(OpRun& run);
 void run_fold_windows(OpRun& run);

@@ -236,9 +236,33 @@ class RowSort {
   int threads_;
 };
 
+/// Copies elements of rows: element `from[i]` of its row to place i.
+template <class T> void gather_rows(OpRun& run, T* to, const T* rows, const int64_t* from, int64_t count, int64_t places,
+                                    int64_t length) {
+  constexpr int64_t kAtOnce = 1 << 14;
+  run.state.pool->parallel_for((places + kAtOnce - 1) / kAtOnce, [&](int64_t part, int) {
+    const int64_t first = part * kAtOnce, end = std::min(first + kAtOnce, places);
+    for (int64_t i = first; i < end; ++i) to[i] = rows[i / count * length + from[i]];
+  });
+}
+
+void gather_rows(OpRun& run, size_t size, std::byte* to, const std::byte* rows, const int64_t* from, int64_t count,
+                 int64_t places, int64_t length) {
+  const auto as = [&](auto element) {
+    using T = decltype(element);
+    gather_rows(run, reinterpret_cast<T*>(to), reinterpret_cast<const T*>(rows), from, count, places, length);
+  };
+  switch (size) {
+    case 1: return as(uint8_t());
+    case 2: return as(uint16_t());
+    case 4: return as(uint32_t());
+    default: return as(uint64_t());
+  }
+}
+
 }  // namespace
 
-void run_argsort(OpRun& run) {
+void run_sort(OpRun& run) {
   const int axis = static_cast<int>(run.node.attrs.axis);
   const Layout rows = with_axis_last(run.layout(0), axis),
                out_rows = with_axis_last(Layout::contiguous(run.node.shape), axis);
@@ -246,9 +270,20 @@ void run_argsort(OpRun& run) {
   if (places == 0) return;
   const int64_t length = rows.shape[rows.rank() - 1].hint(), count = out_rows.shape[rows.rank() - 1].hint();
   const bool is_last = axis + 1 == rows.rank();
-  std::byte* out = is_last ? run.out : run.temporary(static_cast<uint64_t>(places) * sizeof(int64_t));
-  RowSort(run, run.in_order(0, rows), reinterpret_cast<int64_t*>(out), places / count, length, count).sort();
-  if (!is_last) store_in_order(run.backend.table(), run.out, out, out_rows, sizeof(int64_t));
+  const size_t size = size_of(run.node.dtype);
+  // A result along another axis is made in rows, and stored in order.
+  const auto in_rows = [&](std::byte* result, size_t bytes) {
+    return is_last && result ? result : run.temporary(static_cast<uint64_t>(places) * bytes);
+  };
+  std::byte *const values = run.result(0), *const order = run.result(1);
+  const std::byte* in = run.in_order(0, rows);
+  std::byte* const order_rows = in_rows(order, sizeof(int64_t));
+  RowSort(run, in, reinterpret_cast<int64_t*>(order_rows), places / count, length, count).sort();
+  if (order && !is_last) store_in_order(run.backend.table(), order, order_rows, out_rows, sizeof(int64_t));
+  if (!values) return;
+  std::byte* const value_rows = in_rows(values, size);
+  gather_rows(run, size, value_rows, in, reinterpret_cast<const int64_t*>(order_rows), count, places, length);
+  if (!is_last) store_in_order(run.backend.table(), values, value_rows, out_rows, size);
 }
 
 }  // namespace tsl::cpu

@@ -36,12 +36,17 @@ inline Graph scan(Op op, const Lying& x, int axis) {
   return one_op(op, {x}, attrs, {is_float(x.dtype) ? x.dtype : DType::i64, x.view.shape});
 }
 
-inline Graph argsort(const Lying& x, int axis, bool descending) {
+/// Sorts along an axis; the graph returns the indices, and before them the elements if `values`.
+inline Graph argsort(const Lying& x, int axis, bool descending, bool values = false) {
   Attrs attrs;
   attrs.axis = axis;
   attrs.descending = descending;
   attrs.count = x.view.shape[axis];
-  return one_op(Op::argsort, {x}, attrs, {DType::i64, x.view.shape});
+  Graph graph;
+  const NodeId sorted = graph.add(op_def(Op::sort), {read_lying(graph, x)}, attrs, {x.dtype, x.view.shape}, Span{}, 7);
+  if (values) give(graph, graph.add_result(sorted, 0, {x.dtype, x.view.shape}));
+  give(graph, graph.add_result(sorted, 1, {DType::i64, x.view.shape}));
+  return graph;
 }
 
 /// scatter, scatter_add.

@@ -48,7 +48,7 @@ struct OpRow {
 constexpr OpRow kOpRows[] = {
     {Op::cumsum, generate_scan},
     {Op::cumprod, generate_scan},
-    {Op::argsort, generate_argsort, can_sort},
+    {Op::sort, generate_sort, can_sort},
     {Op::scatter, generate_scatter, can_scatter},
     {Op::scatter_add, generate_scatter, can_scatter},
     {Op::nonzero, generate_nonzero},

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "backend/cuda/codegen/writer.h"
@@ -41,7 +42,10 @@ class OpKernel {
   DType dtype(size_t arg) const { return plan.graph[node.args[arg].node].dtype; }
   /// Indices into Kernel::buffers.
   uint32_t buffer(size_t arg) const;
-  uint32_t out() const { return static_cast<uint32_t>(kernel.buffers.size()) - 1; }
+  /// Returns the first result that is read.
+  uint32_t out() const { return static_cast<uint32_t>(kernel.buffers.size()) - kernel.written; }
+  /// Returns a result; none: nothing reads it.
+  std::optional<uint32_t> result(int number) const { return graph::position_of_result(kernel, number); }
 
   /// Makes the writer of a CUDA kernel that uses `templates`. `count`: the largest number it counts to besides indices.
   KernelWriter writer(std::string_view templates, int64_t count = 0) const;
@@ -75,7 +79,7 @@ void append_sort(const SortJob& job, GeneratedKernels& generated);
 // ---- The families ----------------------------------------------------------------------------------------------
 
 GeneratedKernels generate_scan(const OpKernel& op);
-GeneratedKernels generate_argsort(const OpKernel& op);
+GeneratedKernels generate_sort(const OpKernel& op);
 GeneratedKernels generate_scatter(const OpKernel& op);
 GeneratedKernels generate_nonzero(const OpKernel& op);
 GeneratedKernels generate_fold_windows(const OpKernel& op);

@@ -131,7 +131,7 @@ class SortWriter {
 
 void append_sort(const SortJob& job, GeneratedKernels& generated) { SortWriter(job, generated).write(); }
 
-GeneratedKernels generate_argsort(const OpKernel& op) {
+GeneratedKernels generate_sort(const OpKernel& op) {
   const int axis = static_cast<int>(op.node.attrs.axis);
   const Layout out = Layout::contiguous(op.node.shape);
   const int64_t count = element_count(op.node.shape).hint();
@@ -143,12 +143,15 @@ GeneratedKernels generate_argsort(const OpKernel& op) {
   job.rows = count / places;
   job.key_bits = static_cast<int>(size_of(op.dtype(0))) * 8;
   job.writer = [&] { return op.writer(sort_templates()); };
-  job.write_key = [&](KernelWriter& writer) {
+  const auto element = [&](KernelWriter& writer, const char* i) {
     const int64_t step = op.layout(0).strides[axis].hint();
+    return fmt::format("{}[row_from(row) + {} * (long long){}{}]", writer.buffer(0), i, step < 0 ? "-" : "",
+                       writer.size(std::abs(step)));
+  };
+  job.write_key = [&](KernelWriter& writer) {
     write_index_function(writer, "row_from", loops_without(op.layout(0), axis), op.layout(0).offset);
     writer.open("const auto key = [&](Index row, Index i)");
-    writer.line("const Key ascending = sort_key<Key>({}[row_from(row) + i * (long long){}{}]);", writer.buffer(0),
-                step < 0 ? "-" : "", writer.size(std::abs(step)));
+    writer.line("const Key ascending = sort_key<Key>({});", element(writer, "i"));
     if (op.node.attrs.descending) writer.line("return ~ascending & ~Key(0) >> (sizeof(Key) * 8 - {});", job.key_bits);
     else writer.line("return ascending;");
     writer.close(";");
@@ -157,8 +160,10 @@ GeneratedKernels generate_argsort(const OpKernel& op) {
     write_index_function(writer, "row_to", loops_without(out, axis), 0);
     writer.open("const auto put = [&](Index row, Index place, Key, unsigned element)");
     if (places < job.length) writer.line("if (place >= {}) return;", writer.size(places));
-    writer.line("{}[row_to(row) + place * (long long){}] = element;", writer.buffer(op.out()),
-                writer.size(out.strides[axis].hint()));
+    const std::string to = fmt::format("row_to(row) + place * (long long){}", writer.size(out.strides[axis].hint()));
+    if (const auto order = op.result(1)) writer.line("{}[{}] = element;", writer.buffer(*order), to);
+    if (const auto values = op.result(0))
+      writer.line("{}[{}] = {};", writer.buffer(*values), to, element(writer, "element"));
     writer.close(";");
   };
   append_sort(job, generated);

@@ -131,9 +131,9 @@ TEST_CASE("scans: narrow and short rows, long ones, columns, and rows in chunks"
 }
 
 TEST_CASE("sorting: in warps, in blocks, in tiles") {
-  CHECK(names(program_of(argsort(plain({5000, 20}, DType::f32), 1, false))) == "argsort_warps ");
-  CHECK(names(program_of(argsort(plain({5000, 4096}, DType::f32), 1, false))) == "argsort_blocks ");
-  CHECK(names(program_of(argsort(plain({2, 5000}, DType::u8), 1, false))) == "argsort_count argsort_sum argsort_move ");
+  CHECK(names(program_of(argsort(plain({5000, 20}, DType::f32), 1, false))) == "sort_warps ");
+  CHECK(names(program_of(argsort(plain({5000, 4096}, DType::f32), 1, false))) == "sort_blocks ");
+  CHECK(names(program_of(argsort(plain({2, 5000}, DType::u8), 1, false))) == "sort_count sort_sum sort_move ");
   CHECK(program_of(argsort(plain({2, 5000}, DType::f32), 1, false)).kernels.size() == 12);
   CHECK(program_of(argsort(plain({2, 5000}, DType::f64), 1, false)).kernels.size() == 24);
   CHECK(program_of(argsort(plain({2, 0}, DType::f64), 1, false)).kernels.empty());
@@ -149,6 +149,7 @@ TEST_CASE("sorting: in warps, in blocks, in tiles") {
         corpus.add(argsort(plain({3, Dim(length)}, dtype), 1, length % 2 == 0));
     }
     corpus.add(argsort(transposed({40, 30, 5}, dtype), 2, true));
+    corpus.add(argsort(transposed({40, 30, 5}, dtype), 1, false, true));
     INFO(name_of(dtype));
     corpus.check();
   }
