@@ -52,8 +52,8 @@ class Tape final : public OpListener {
   /// as well.
   void add_input(const Tensor& input);
   /// Records a call, if the gradient of a result would reach an input.
-  void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
-              std::span<const Tensor> results, const Origin& origin) override;
+  void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, std::span<const Tensor> results,
+              const Origin& origin) override;
   /// Keeps the symbol table alive that later calls may refer to.
   void keep_alive(const std::shared_ptr<SymbolTable>& symbols) override { symbols_ = symbols; }
 
@@ -74,7 +74,7 @@ class Tape final : public OpListener {
     uint32_t first_result = 0;
     uint32_t result_count = 0;
     std::unique_ptr<const Attrs> attrs;  // null if all have their defaults
-    Origin origin;  // of what the derivative rule calls
+    Origin origin;                       // of what the derivative rule calls
   };
   /// Memory for one rule's flags and results, reused by all rules.
   struct Scratch {

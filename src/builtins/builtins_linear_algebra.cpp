@@ -20,6 +20,25 @@ Value dot_builtin(Context& context, Args args) {
   return matmul(context.ops(), a, b);
 }
 
+Value cholesky_builtin(Context& context, Args args) {
+  return context.ops().call(Op::cholesky, {to_tensor(context, args[0], "cholesky")});
+}
+
+Value eigh_builtin(Context& context, Args args) {
+  const Results results = context.ops().call_many(Op::eigh, {to_tensor(context, args[0], "eigh")});
+  return make_tuple({results[0], results[1]});
+}
+
+Value solve_triangular_builtin(Context& context, Args args) {
+  const Tensor a = to_tensor(context, args[0], "solve_triangular"), b = to_tensor(context, args[1], "solve_triangular");
+  const Attrs attrs{.upper = expect_bool(context, args[2], "upper")};
+  Ops& ops = context.ops();
+  if (b.rank() != 1) return ops.call(Op::solve_triangular, {a, b}, attrs);
+  const Tensor column = ops.call(Op::insert_axis, {b}, {.axis = 1});
+  const Tensor x = ops.call(Op::solve_triangular, {a, column}, attrs);
+  return ops.call(Op::select, {x}, {.axis = -1, .start = 0});
+}
+
 Value einsum_builtin(Context& context, Args args) {
   std::vector<Tensor> operands;
   for (size_t i = 1; i < args.size(); ++i) operands.push_back(to_tensor(context, args[i], "einsum"));
@@ -27,6 +46,16 @@ Value einsum_builtin(Context& context, Args args) {
 }
 
 constexpr Builtin kRows[] = {
+    {"cholesky", "cholesky(x: array)",
+     "the lower triangular L with L @ L.T equal to x, for positive definite matrices; reads the lower triangle of x",
+     cholesky_builtin, "linear algebra"},
+    {"eigh", "eigh(x: array)",
+     "(values, vectors) of symmetric matrices: eigenvalues in ascending order, and eigenvectors in columns; reads the "
+     "lower triangle of x",
+     eigh_builtin, "linear algebra"},
+    {"solve_triangular", "solve_triangular(a: array, b: array, upper: bool = false)",
+     "x with a @ x equal to b, where the lower (or upper) triangle of a counts; b is a vector, or matrices",
+     solve_triangular_builtin, "linear algebra"},
     {"matmul", "matmul(a: array, b: array)",
      "a @ b: the product of matrices; vectors count as a row on the left and a column on the right", matmul_builtin,
      "linear algebra"},

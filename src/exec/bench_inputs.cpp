@@ -27,6 +27,7 @@ class Needs {
       const InputNeed need = node.def().traits.needs;
       if (need == InputNeed::index)
         bound(node.args[1].node, node.args[0].layout.shape[static_cast<int>(node.attrs.batch)].hint());
+      if (need == InputNeed::positive) dominate(node.args[0]);
       if (need == InputNeed::trues) count(node.args[0], node.attrs.count.hint());
     }
   }
@@ -70,6 +71,13 @@ class Needs {
     if (!node.is_input || is_other || !same(mask.layout, node.input_layout) || !node.input_layout.is_contiguous())
       fail(ErrorKind::value, "no random mask has {} true elements in this view", trues);
     input.trues = trues;
+  }
+
+  void dominate(const graph::Arg& matrices) {
+    const Node& node = graph_[matrices.node];
+    if (!node.is_input || !same(matrices.layout, node.input_layout) || !node.input_layout.is_contiguous())
+      fail(ErrorKind::value, "no random numbers are positive definite matrices in this view");
+    inputs_[matrices.node].rows = node.shape[node.shape.rank() - 1].hint();
   }
 
   const graph::Graph& graph_;
@@ -120,6 +128,11 @@ std::vector<std::byte> bench_elements(const BenchInput& input, DType dtype, Benc
   for (size_t i = 0; i < fresh; ++i) store_element(dtype, &bytes[i * size], element(input, dtype, numbers, random));
   for (size_t at = fresh * size; at < bytes.size(); at += fresh * size)
     std::memcpy(&bytes[at], bytes.data(), std::min(fresh * size, bytes.size() - at));
+  const auto rows = static_cast<uint64_t>(input.rows);
+  for (uint64_t i = 0; rows > 0 && i < input.elements; ++i) {  // the diagonal exceeds the rest of its row
+    const bool is_on_diagonal = i % (rows * rows) % (rows + 1) == 0;
+    if (is_on_diagonal) store_element(dtype, &bytes[i * size], Scalar::of(2.0 * static_cast<double>(rows)));
+  }
   return bytes;
 }
 

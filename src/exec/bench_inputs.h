@@ -18,6 +18,7 @@ struct BenchInput {
   uint64_t elements = 0;  // of its memory
   int64_t first = 0;      // element (0, 0, …) in it
   int64_t extent = 0;     // ints are below it, since they are indices; 0: any
+  int64_t rows = 0;       // matrices of so many rows are positive definite; 0: any elements
   int64_t trues = -1;     // so many are true, since a nonzero counts on it; -1: any
 };
 

@@ -87,12 +87,11 @@ size_t EagerExecutor::KeyHash::operator()(const Key& key) const {
 }
 
 void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                             const Wanted& wanted, Device device) {
+                             const Request& request, Device device) {
   key_.clear();
-  key_.push_back(static_cast<uint64_t>(op.op) | static_cast<uint64_t>(wanted.types[0].dtype) << 24 |
-                 static_cast<uint64_t>(wanted.results) << 28 |
-                 static_cast<uint64_t>(device.backend) << 32 | static_cast<uint64_t>(device.ordinal) << 40 |
-                 static_cast<uint64_t>(operands.size()) << 48);
+  key_.push_back(static_cast<uint64_t>(op.op) | static_cast<uint64_t>(request.types[0].dtype) << 24 |
+                 static_cast<uint64_t>(request.results) << 28 | static_cast<uint64_t>(device.backend) << 32 |
+                 static_cast<uint64_t>(device.ordinal) << 40 | static_cast<uint64_t>(operands.size()) << 48);
   AttrsKey(key_, attrs);
   for (const Operand& operand : operands) {
     if (!operand.is_tensor()) {
@@ -106,7 +105,7 @@ void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands,
 }
 
 EagerExecutor::Entry EagerExecutor::compile(Device device, const OpDef& op, std::span<const Operand> operands,
-                                            const Attrs& attrs, const Wanted& wanted) {
+                                            const Attrs& attrs, const Request& request) {
   Entry entry;
   entry.symbols = std::make_unique<SymbolTable>();
   graph::Graph graph;
@@ -123,12 +122,11 @@ EagerExecutor::Entry EagerExecutor::compile(Device device, const OpDef& op, std:
     }
     args.push_back(std::move(arg));
   }
-  const graph::NodeId node = graph.add(op, std::move(args), attrs, wanted.types[0], Span{}, 0);
-  for (size_t i = 0; i < wanted.types.size(); ++i) {
-    if (!contains(wanted.results, static_cast<int>(i))) continue;
-    const graph::NodeId result =
-        op.results > 1 ? graph.add_result(node, static_cast<int>(i), wanted.types[i]) : node;
-    graph.outputs.push_back({result, Layout::contiguous(wanted.types[i].shape)});
+  const graph::NodeId node = graph.add(op, std::move(args), attrs, request.types[0], Span{}, 0);
+  for (size_t i = 0; i < request.types.size(); ++i) {
+    if (!contains(request.results, static_cast<int>(i))) continue;
+    const graph::NodeId result = op.results > 1 ? graph.add_result(node, static_cast<int>(i), request.types[i]) : node;
+    graph.outputs.push_back({result, Layout::contiguous(request.types[i].shape)});
   }
   entry.plan = devices_.compile(device, std::move(graph), {});
   return entry;
@@ -153,14 +151,14 @@ Results EagerExecutor::run_many(const OpDef& op, std::span<const Operand> operan
   return results;
 }
 
-void EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Wanted& wanted,
+void EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Request& request,
                         Device device, bool may_donate, std::span<Tensor> results) {
   devices_.at(device);  // makes it active
-  make_key(op, operands, attrs, wanted, device);
+  make_key(op, operands, attrs, request, device);
   auto found = cache_.find(key_);
   if (found == cache_.end()) {
     if (cache_.size() >= kMaxSignatures) cache_.clear();
-    found = cache_.emplace(key_, compile(device, op, operands, attrs, wanted)).first;
+    found = cache_.emplace(key_, compile(device, op, operands, attrs, request)).first;
   }
   inputs_.clear();
   numbers_.clear();

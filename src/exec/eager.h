@@ -34,21 +34,21 @@ class EagerExecutor {
     std::shared_ptr<exec::Executable> plan;
   };
 
-  /// The results of a call: their types, and which of them to compute.
-  struct Wanted {
+  /// The types of a call's results, and which of them to compute.
+  struct Request {
     std::span<const TensorType> types;
     ResultSet results;
   };
 
   /// Runs an op, and fills `results` with the wanted ones, in order.
-  void run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Wanted& wanted, Device device,
-           bool may_donate, std::span<Tensor> results);
-  void make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Wanted& wanted,
+  void run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Request& request,
+           Device device, bool may_donate, std::span<Tensor> results);
+  void make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Request& request,
                 Device device);
   /// Runs a plan on the operands in `inputs_`.
   void run(const std::shared_ptr<exec::Executable>& plan, Device device, std::span<Tensor> results);
   Entry compile(Device device, const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                const Wanted& wanted);
+                const Request& request);
 
   Devices& devices_;
   std::unordered_map<Key, Entry, KeyHash> cache_;

@@ -46,8 +46,9 @@ bool same_arg(const Arg& a, const Arg& b) {
 }
 
 bool same_call(const Node& a, const Node& b) {
-  return a.op == b.op && a.result == b.result && std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), same_arg) &&
-         a.attrs == b.attrs && a.epilogue == b.epilogue && a.parts == b.parts &&
+  return a.op == b.op && a.result == b.result &&
+         std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), same_arg) && a.attrs == b.attrs &&
+         a.epilogue == b.epilogue && a.parts == b.parts &&
          (!a.has_parts() || (a.dtype == b.dtype && same(a.shape, b.shape)));
 }
 

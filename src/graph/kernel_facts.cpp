@@ -147,14 +147,16 @@ class KernelWork {
 };
 
 /// Adds the work of an op with a kernel of its own.
-void add_work(const Plan& plan, const Node& node, KernelFacts& facts) {
+void add_work(const Plan& plan, const Kernel& kernel, KernelFacts& facts) {
+  const Node& node = plan.graph[kernel.op_node];
   std::map<NodeId, DistinctElements> read;
   for (const Arg& arg : node.args) {
     if (arg.is_tensor()) read[arg.node].add(arg.layout);
   }
   for (const auto& [id, operand] : read) facts.bytes += operand.count() * size_of(plan.graph[id].dtype);
   const uint64_t results = elements(node.shape);
-  facts.bytes += results * size_of(node.dtype);
+  for (auto b = kernel.buffers.end() - kernel.written; b != kernel.buffers.end(); ++b)
+    facts.bytes += static_cast<uint64_t>(plan.buffers[*b].count.hint()) * size_of(plan.buffers[*b].dtype);
   const Category category = node.def().traits.category;
   if (category == Category::matmul) {
     const Shape& left = node.args[0].layout.shape;
@@ -248,9 +250,12 @@ KernelFacts facts_of(const Plan& plan, std::span<const uint32_t> kernels) {
   for (uint32_t k : kernels) {
     const Kernel& kernel = plan.kernels[k];
     facts.is_constant &= is_constant(kernel);
-    if (kernel.kind == Template::op) add_work(plan, plan.graph[kernel.op_node], facts);
+    if (kernel.kind == Template::op) add_work(plan, kernel, facts);
     else work.add(kernel);
-    for (NodeId id : kernel.nodes) facts.ops.push_back({name_of(plan.graph[id]), plan.graph[id].origin()});
+    for (NodeId id : kernel.nodes) {
+      const Node& node = plan.graph[id];
+      if (!node.is_result()) facts.ops.push_back({name_of(node), node.origin()});
+    }
   }
   work.add_bytes();
   return facts;

@@ -103,9 +103,8 @@ bool has_buffers_of_its_op(const KernelSubject& s) {
 bool runs_one_op(const KernelSubject& s) {
   const Graph& graph = s.plan.graph;
   if (s.kernel.nodes[0] != s.kernel.op_node || fuses(graph[s.kernel.op_node].def())) return false;
-  return std::all_of(s.kernel.nodes.begin() + 1, s.kernel.nodes.end(), [&](NodeId id) {
-    return graph[id].is_result() && graph[id].args[0].node == s.kernel.op_node;
-  });
+  return std::all_of(s.kernel.nodes.begin() + 1, s.kernel.nodes.end(),
+                     [&](NodeId id) { return graph[id].is_result() && graph[id].args[0].node == s.kernel.op_node; });
 }
 
 constexpr KernelRule kKernelRules[] = {
@@ -132,7 +131,8 @@ constexpr KernelRule kKernelRules[] = {
      [](const KernelSubject& s) {
        return !s.is_op() || (s.kernel.program.empty() && s.kernel.kept.rank() + s.kernel.reduced.rank() == 0);
      }},
-    {"An op kernel reads its node's operands in order and writes its node, or the results that are read.", has_buffers_of_its_op},
+    {"An op kernel reads its node's operands in order and writes its node, or the results that are read.",
+     has_buffers_of_its_op},
     {"A pointwise kernel has no reduced loops.",
      [](const KernelSubject& s) { return s.kernel.kind != Template::pointwise || s.kernel.reduced.rank() == 0; }},
     {"A row or reduce kernel reduces, a pointwise kernel does not.",

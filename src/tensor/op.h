@@ -66,7 +66,10 @@ enum class Op : uint16_t {
   assign_view,   // x, value: x with a view replaced; the view is described by `view` (over x laid out contiguously)
   fold_windows,  // adjoint of windows: [.., w at axis, .., size last] -> sums; axis, step, dilation, count = extent
   // linear algebra
-  matmul,  // [batch…, m, k] @ [batch…, k, n], equal batches
+  matmul,    // [batch…, m, k] @ [batch…, k, n], equal batches
+  cholesky,  // [batch…, n, n], of which the lower triangle is read; fallible
+  eigh,      // [batch…, n, n], as above -> values [batch…, n], vectors [batch…, n, n] in columns; fallible
+  solve_triangular,  // a [batch…, n, n], b [batch…, n, k], equal batches; upper
   // transfers between devices; never nodes, since a graph has one device
   to_device,  // x; device; contiguous
   // a result of an op that has several: see graph::Node::result
@@ -82,6 +85,7 @@ struct Attrs {
   bool keepdims = false;
   bool descending = false;
   bool from_start = false;
+  bool upper = false;
   Device device = {};
   int64_t axis = 0;  // may be negative until `prepare` has run; `axes` as well
   int64_t batch = 0;
@@ -100,6 +104,7 @@ struct Attrs {
     visit("keepdims", &Attrs::keepdims);
     visit("descending", &Attrs::descending);
     visit("from_start", &Attrs::from_start);
+    visit("upper", &Attrs::upper);
     visit("device", &Attrs::device);
     visit("axis", &Attrs::axis);
     visit("batch", &Attrs::batch);

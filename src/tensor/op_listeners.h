@@ -26,8 +26,8 @@ class OpListeners {
   /// Whether op calls are recorded. If so, no tensor may be changed in place, and no operand's memory reused.
   bool listening() const { return !listeners_.empty(); }
   /// Passes a call to all listeners. Called after every op, views included.
-  void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
-              std::span<const Tensor> results, const Origin& origin) {
+  void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, std::span<const Tensor> results,
+              const Origin& origin) {
     if (pauses_ > 0) return;
     for (OpListener* listener : listeners_) listener->record(def, operands, attrs, results, origin);
   }

@@ -41,6 +41,7 @@ std::string_view name_of(Category category) {
     case Category::convolution: return "convolution";
     case Category::attention: return "attention";
     case Category::matmul: return "matmul";
+    case Category::factorisation: return "factorisation";
     case Category::reduction: return "reduction";
     case Category::scan: return "scan";
     case Category::sort: return "sort";

@@ -43,8 +43,9 @@ enum class AxisUse : uint8_t { none, axis, axes, batch };
 /// What an op requires of its inputs' elements, for whoever draws them at random.
 enum class InputNeed : uint8_t {
   nothing,
-  index,  // the second operand indexes the first along the axis `batch`
-  trues,  // as many elements of the first operand are true as the attribute `count` says
+  index,     // the second operand indexes the first along the axis `batch`
+  positive,  // the first operand's matrices are positive definite
+  trues,     // as many elements of the first operand are true as the attribute `count` says
 };
 
 /// The kind of a launch's work, from its ops, and from the library functions that they are part of.
@@ -52,7 +53,8 @@ enum class Category : uint8_t {
   convolution,  // conv2d(), the copy of its windows included
   attention,    // attention(), its softmax included
   matmul,
-  reduction,  // sums, softmax, norms
+  factorisation,  // of matrices, by a library
+  reduction,      // sums, softmax, norms
   scan,
   sort,
   indexing,   // take, scatter, nonzero

@@ -109,16 +109,17 @@ void add_scans(Table& table) {
              .prepare = prepare_axis,
              .infer = infer_cumulative,
              .vjp = vjp_cumprod});
-  table.add({.op = Op::sort,
-             .name = "sort",
-             .signature = "sort(x, count, axis, descending: false)",
-             .doc = "the first `count` elements of x in order along an axis, and their indices; equals keep their order",
-             .traits = unfused_traits(Category::sort, AxisUse::axis, std::nullopt),
-             .arity = 1,
-             .infer = infer_sorted,
-             .results = 2,
-             .infer_other = infer_order,
-             .vjp = vjp_sort});
+  table.add(
+      {.op = Op::sort,
+       .name = "sort",
+       .signature = "sort(x, count, axis, descending: false)",
+       .doc = "the first `count` elements of x in order along an axis, and their indices; equals keep their order",
+       .traits = unfused_traits(Category::sort, AxisUse::axis, std::nullopt),
+       .arity = 1,
+       .infer = infer_sorted,
+       .results = 2,
+       .infer_other = infer_order,
+       .vjp = vjp_sort});
 }
 
 }  // namespace tsl::rows

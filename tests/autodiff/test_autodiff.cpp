@@ -123,8 +123,8 @@ const std::map<Op, Use>& written_uses() {
        {{"x[tensor([2, 0, 0])] ** 2", "take(x, tensor([[1, 3]]), axis: 1) ** 3",
          "gather(x, 1, tensor([[0, 0], [3, 1], [2, 2]])) ** 2"}}},
       {Op::sort,
-       {{"sort(x + other, axis: 1) ** 2", "topk((x + other) ** 2, 2)[0]", "sort(x + other, axis: 0, descending: true) * x",
-         "topk(x + other, 2, axis: 0, largest: false)[0] ** 2"}}},
+       {{"sort(x + other, axis: 1) ** 2", "topk((x + other) ** 2, 2)[0]",
+         "sort(x + other, axis: 0, descending: true) * x", "topk(x + other, 2, axis: 0, largest: false)[0] ** 2"}}},
       {Op::scatter, {{"written_rows(x)"}}},
       {Op::scatter_add, {{"added_rows(x)", "scatter_add(x ** 2, 1, tensor([[0], [3], [0]]), x[:, :1] ** 3)"}}},
       {Op::concat, {{"concat([x, x * x])", "stack([x[0], x[1] * x[2]], axis: 1)", "roll(x, 1) * x", "tile(x * x, 2)"}}},
@@ -132,6 +132,16 @@ const std::map<Op, Use>& written_uses() {
       {Op::matmul,
        {{"x @ x.T", "x @ row", "row[:3] @ x ** 2", "stack([x, x * x]) @ other.T", "einsum(\"ij,kj->ik\", x, x * x)",
          "outer(x[0], x[1])"}}},
+      {Op::cholesky,
+       {{"cholesky(x @ x.T + 4.0 * eye(3, dtype: f64))",
+         "cholesky(stack([x @ x.T, other @ other.T]) + eye(3, dtype: f64))"}}},
+      {Op::eigh,
+       {{"eigh(apart(x))[0] ** 2", "eigh(apart(x))[1] ** 2", "eigh(apart(x))[1][:, 0] * eigh(apart(x))[0]",
+         "sum(eigh(stack([apart(x), apart(other)]))[0] ** 3)"}}},
+      {Op::solve_triangular,
+       {{"solve_triangular(x[:, :3] + 4.0 * eye(3, dtype: f64), x)",
+         "solve_triangular(x[:, :3].T + 4.0 * eye(3, dtype: f64), other, upper: true)",
+         "solve_triangular(x[:, :3] + 4.0 * eye(3, dtype: f64), x[:, 3])"}}},
       {Op::as_strided, {{"written(x) * written(x)"}}},  // in the derivative of assign_view
       {Op::to_device, {{"(x ** 2).to(x.device)"}}},     // between devices: test_devices.cpp
       {Op::fold_windows, {{"windows(x, 0, 2) ** 3"}}},  // in the derivative of windows
@@ -169,6 +179,7 @@ fn written_rows(x) {
   y[tensor([2, 0])] = x[:2] ** 3
   return y
 }
+fn apart(x) = x @ x.T + eye(3, dtype: f64) * tensor([1.0, 15.0, 40.0], dtype: f64)
 fn added_rows(x) {
   var y = x * x
   y[tensor([2, 0, 2])] += x ** 3

@@ -100,9 +100,13 @@ const GraphCase kNodeCases[] = {
     {"Each of several results is a node, and only such nodes read an op that has them.",
      [](Graph& g) { give(g, add(g, Op::exp, {read(g, sorted(g))})); }},
     {"Each of several results is a node, and only such nodes read an op that has them.",
-     [](Graph& g) { give(g, g.add_result(sorted(g), 2, {DType::f32, {4}})); }},
+     [](Graph& g) {
+       give(g, g.add_result(sorted(g), 2, {DType::f32, {4}}));
+     }},
     {"The result's dtype and shape are those that the op table infers.",
-     [](Graph& g) { give(g, g.add_result(sorted(g), 1, {DType::f32, {4}})); }},
+     [](Graph& g) {
+       give(g, g.add_result(sorted(g), 1, {DType::f32, {4}}));
+     }},
     {"A view is a layout, not a node.", [](Graph& g) { exponential(g).op = Op::permute; }},
     {"A graph runs on one device: no node moves a tensor.", [](Graph& g) { exponential(g).op = Op::to_device; }},
     {"A span ends after it begins, or is empty.",

@@ -99,6 +99,12 @@ std::vector<MatrixCase> matrix_cases() {
       {Op::assign_view, "var y = a\n  y[..., ::2] = b[..., ::2]\n  y[0] = 1\n  return y"},
       {Op::matmul, returned("a @ b.T")},
       {Op::matmul, returned("a.T @ b")},
+      {Op::cholesky, returned("cholesky(a @ a.T + full([], 400, dtype: d) * eye(a.shape[0], dtype: d))")},
+      {Op::cholesky, returned("cholesky(a.T[:3, :3] + full([], 40, dtype: d) * eye(3, dtype: d))")},
+      {Op::eigh, returned("eigh(a @ a.T)[0]")},
+      {Op::eigh, "let (w, v) = eigh(a[:3, :3])\n  return v * w + v.T"},
+      {Op::solve_triangular, returned("solve_triangular(a[:3, :3] + full([], 9, dtype: d) * eye(3, dtype: d), b[:3])")},
+      {Op::solve_triangular, returned("solve_triangular(a.T[:3, :3], b[:3].T[:3], upper: true)")},
       {Op::to_device,
        returned("a.to(a.device) + b.T.to(\"cpu\").to(b.device).T")},  // between devices: test_devices.cpp
   };

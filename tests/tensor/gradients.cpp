@@ -267,8 +267,14 @@ void check_only_needed(const Function& f, const std::vector<Input>& inputs) {
     std::array<bool, 3> needed{};
     std::array<Tensor, 3> found;
     needed[i] = true;
-    VjpCall call{ops,          *entry.def, entry.operands,         entry.attrs,
-                 entry.results[0], grad,       {needed.data(), count}, {found.data(), count}};
+    VjpCall call{ops,
+                 *entry.def,
+                 entry.operands,
+                 entry.attrs,
+                 entry.results[0],
+                 grad,
+                 {needed.data(), count},
+                 {found.data(), count}};
     entry.def->vjp(call);
     for (size_t k = 0; k < count; ++k) {
       CAPTURE(entry.def->name, i, k);
@@ -313,8 +319,8 @@ TEST_CASE("derivatives of sorted elements") {
 }
 
 TEST_CASE("nothing flows where there is no derivative") {
-  for (Op op : {Op::argmax, Op::argmin, Op::any, Op::all, Op::nonzero, Op::fill, Op::iota, Op::floor,
-                Op::eq, Op::bit_and, Op::isnan, Op::sign, Op::random_normal}) {
+  for (Op op : {Op::argmax, Op::argmin, Op::any, Op::all, Op::nonzero, Op::fill, Op::iota, Op::floor, Op::eq,
+                Op::bit_and, Op::isnan, Op::sign, Op::random_normal}) {
     CAPTURE(op_def(op).name);
     REQUIRE(op_def(op).vjp == nullptr);
   }

@@ -41,6 +41,22 @@ TEST_CASE("every op has a whole row") {
   }
 }
 
+TEST_CASE_METHOD(Fixture, "factorisations take square matrices of f32 or f64") {
+  REQUIRE(call(Op::cholesky, {f({2, 3, 3})}) == "f32[2, 3, 3]");
+  const Results results = ops.call_many(Op::eigh, {f({2, 3, 3})});
+  REQUIRE(describe(results[0]) == "f32[2, 3]");
+  REQUIRE(describe(results[1]) == "f32[2, 3, 3]");
+  REQUIRE(call(Op::solve_triangular, {f({3, 3}), f({5, 3, 2})}) == "f32[5, 3, 2]");
+  REQUIRE(error(Op::cholesky, {f({3})}) == "shape: cholesky: expected square matrices, got f32[3]");
+  REQUIRE(error(Op::eigh, {f({2, 3})}) == "shape: eigh: expected square matrices, got f32[2, 3]");
+  REQUIRE(error(Op::eigh, {i({2, 2})}) == "type: eigh: expected f32 or f64, got i64[2, 2]");
+  REQUIRE(error(Op::eigh, {f({40000, 40000})}) == "limit: eigh: f32[40000, 40000] has more than 32000 rows");
+  REQUIRE(error(Op::solve_triangular, {f({3, 3}), f({2, 2})}) ==
+          "shape: solve_triangular: f32[2, 2] has no 3 rows, as f32[3, 3] has");
+  REQUIRE(error(Op::solve_triangular, {f({4, 3, 3}), f({5, 3, 2})}) ==
+          "shape: solve_triangular: the batches of f32[4, 3, 3] and f32[5, 3, 2] differ");
+}
+
 TEST_CASE_METHOD(Fixture, "matmul follows NumPy's @") {
   REQUIRE(call(Op::matmul, {f({2, 3}), f({3, 4})}) == "f32[2, 4]");
   REQUIRE(call(Op::matmul, {f({3}), f({3})}) == "f32[]");

@@ -3,7 +3,7 @@
 
 # What every Linux with glibc has, and libstdc++ with its runtime.
 readonly system_libraries='/(ld-linux[^/]*|libc|libm|libdl|libpthread|librt|libresolv|libstdc\+\+|libgcc_s)\.so[^/]*$'
-# Only the LAPACK of OpenBLAS needs these, which the small OpenBLAS leaves out.
+# The LAPACK of OpenBLAS needs these; the small OpenBLAS does without.
 readonly fortran_libraries='/lib(gfortran|quadmath)\.so[^/]*$'
 
 # private_libraries FILE...: prints the paths of the libraries that come along.
@@ -16,8 +16,8 @@ private_name() {
   echo "libtsl-${1#lib}"
 }
 
-# make_small_blas OUTPUT FILE...: links the functions of OpenBLAS that the files use to a library of their own: without
-# LAPACK, it needs no Fortran runtime and is a third smaller.
+# make_small_blas OUTPUT FILE...: links the functions of OpenBLAS and its LAPACK that the files use to a library of their
+# own, which is smaller. Of the runtime of Fortran they need one function, which is written here.
 make_small_blas() {
   local output=$1 archive
   archive=$("${CC:-cc}" -print-file-name=libopenblas.a)
@@ -26,10 +26,18 @@ make_small_blas() {
     return 1
   fi
   local -a functions
-  mapfile -t functions < <(nm --dynamic --undefined-only "${@:2}" | awk '$2 ~ /blas_/ { print $2 }' | sort -u)
+  mapfile -t functions < <(nm --dynamic --undefined-only "${@:2}" | awk '$2 ~ /blas_|^d(potrf|syevd)_$/ { print $2 }' | sort -u)
   printf '{ global: %s local: *; };\n' "$(printf '%s; ' "${functions[@]}")" >"$output.map"
   "${CC:-cc}" -shared -s -Wl,--no-undefined -Wl,--version-script="$output.map" "${functions[@]/#/-Wl,--undefined=}" \
-    -o "$output" "$archive" -lpthread -lm
+    -o "$output" -x c - -x none "$archive" -lpthread -lm <<'END'
+#include <string.h>
+/* Concatenates two strings of Fortran, as gfortran's code calls it: the result is cut, or filled with blanks. */
+void _gfortran_concat_string(size_t size, char* to, size_t a_size, const char* a, size_t b_size, const char* b) {
+  memset(to, ' ', size);
+  memcpy(to, a, a_size < size ? a_size : size);
+  if (a_size < size) memcpy(to + a_size, b, b_size < size - a_size ? b_size : size - a_size);
+}
+END
   rm "$output.map"
 }
 
@@ -45,7 +53,7 @@ add_licences() {
   cat >"$folder/README.txt" <<'END'
 The licences of the libraries in lib/tsl/ and of headers that TSL was built with, as Debian records them for the sources.
 Paragraphs about Debian's packaging, tests and programs concern files that are not included here. No file here is under
-the GPL alone: of libzip and libbz2 only the libraries are, of OpenSSL only libcrypto, and of OpenBLAS no LAPACK.
+the GPL alone: of libzip and libbz2 only the libraries are, and of OpenSSL only libcrypto.
 END
 }
 

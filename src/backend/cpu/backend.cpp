@@ -1,7 +1,5 @@
 #include "backend/cpu/backend.h"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <fstream>
 #include <optional>
@@ -12,9 +10,6 @@
 #include "exec/address_check.h"
 #include "exec/plan_activities.h"
 #include "exec/plan_memory.h"
-
-/// OpenBLAS ends its threads; it starts them as the process loads it. A library without threads lacks the function.
-extern "C" int blas_thread_shutdown_(void) __attribute__((weak));
 
 namespace tsl::cpu {
 
@@ -45,13 +40,27 @@ class CpuExecutable : public exec::Executable {
   CpuExecutable(CpuBackend& backend, Plan plan, TileForms forms)
       : backend_(backend), plan_(std::move(plan)), memory_(plan_, backend.allocator()) {
     for (const graph::Kernel& kernel : plan_.kernels) {
-      if (kernel.kind == graph::Template::op) programs_.emplace_back(std::nullopt);
-      else programs_.emplace_back(TileProgram(kernel, plan_, backend_.table(), backend_.cache_bytes(), forms));
+      std::unique_ptr<exec::OpKernel>& library = libraries_.emplace_back();
+      if (kernel.kind == graph::Template::op) {
+        programs_.emplace_back(std::nullopt);
+        library = backend.find_op_kernel(plan_.graph, plan_.graph[kernel.op_node]);
+        if (library) workspace_bytes_ = std::max(workspace_bytes_, library->workspace_bytes());
+      } else {
+        programs_.emplace_back(TileProgram(kernel, plan_, backend_.table(), backend_.cache_bytes(), forms));
+      }
     }
   }
 
   const Plan& plan() const override { return plan_; }
   void observe(exec::LaunchObserver* observer) override { observer_ = observer; }
+  std::vector<exec::LoadedKernel> kernels() const override {
+    std::vector<exec::LoadedKernel> out = Executable::kernels();
+    for (exec::LoadedKernel& kernel : out) {
+      const auto& library = libraries_[plan_.launches[kernel.launch][0]];
+      if (library) kernel.name = library->name();
+    }
+    return out;
+  }
 
   RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
@@ -64,8 +73,10 @@ class CpuExecutable : public exec::Executable {
     state.scratch = &backend_.scratch();
     state.shared = &backend_.shared_scratch();
     backend_.count_launches(plan_.launches.size());
+    Ref<Storage> workspace;
     bool is_op = true;  // allocates memory while it runs, and overwrites no input (Plan::donors)
     try {
+      if (workspace_bytes_ > 0) workspace = backend_.allocator().allocate(workspace_bytes_);
       exec::Timeline* const timeline = backend_.timeline();
       exec::Timeline::Id activity = timeline ? activities_.first(*timeline, *this, Device()) : 0;
       for (const std::vector<uint32_t>& launch : plan_.launches) {
@@ -74,7 +85,7 @@ class CpuExecutable : public exec::Executable {
         const exec::ActivityScope scope(timeline, activity++);
         const auto number = static_cast<uint32_t>(&launch - plan_.launches.data());
         if (observer_) observer_->before(number, memory_.addresses());
-        run_launch(launch, state);
+        run_launch(launch, state, workspace ? static_cast<std::byte*>(workspace->data()) : nullptr);
         if (state.error) break;
         if (observer_) observer_->after(number, memory_.addresses());
       }
@@ -90,13 +101,13 @@ class CpuExecutable : public exec::Executable {
   }
 
  private:
-  void run_launch(const std::vector<uint32_t>& launch, RunState& state) {
+  void run_launch(const std::vector<uint32_t>& launch, RunState& state, std::byte* workspace) {
     if (launch.size() > 1) {
       run_table(launch, state);
     } else if (programs_[launch[0]]) {
       programs_[launch[0]]->run(state);
     } else {
-      run_op(backend_, plan_, plan_.kernels[launch[0]], state);
+      run_op(backend_, plan_, plan_.kernels[launch[0]], state, libraries_[launch[0]].get(), workspace);
     }
   }
 
@@ -128,26 +139,31 @@ class CpuExecutable : public exec::Executable {
   Plan plan_;
   exec::PlanMemory memory_;
   std::vector<std::optional<TileProgram>> programs_;
+  std::vector<std::unique_ptr<exec::OpKernel>> libraries_;  // per kernel; null: a library does not run it
+  uint64_t workspace_bytes_ = 0;                            // the most of any kernel of a library
   exec::PlanActivities activities_;
   exec::LaunchObserver* observer_ = nullptr;
   std::vector<uint32_t> small_;  // small kernels of the current launch
   std::vector<size_t> groups_;   // start of each group in small_, and the end
 };
 
-/// Ends the threads of OpenBLAS, once a process: the pool's threads divide the products, and there is one pool.
-void stop_library_threads() {
-  [[maybe_unused]] static const bool done = [] {
-    openblas_set_num_threads(1);
-    if (blas_thread_shutdown_) blas_thread_shutdown_();
-    return true;
-  }();
-}
-
 }  // namespace
 
 CpuBackend::CpuBackend(int threads, Isa isa)
-    : isa_(isa), table_(kernels(isa)), cache_bytes_(last_cache_bytes()), pool_(threads), scratch_(pool_.size()) {
+    : isa_(isa),
+      table_(kernels(isa)),
+      cache_bytes_(last_cache_bytes()),
+      pool_(threads),
+      libraries_(library_providers(pool_, table_)),
+      scratch_(pool_.size()) {
   stop_library_threads();
+}
+
+std::unique_ptr<exec::OpKernel> CpuBackend::find_op_kernel(const graph::Graph& graph, const graph::Node& node) const {
+  for (const std::unique_ptr<exec::OpKernelProvider>& library : libraries_) {
+    if (std::unique_ptr<exec::OpKernel> kernel = library->find(graph, node)) return kernel;
+  }
+  return nullptr;
 }
 
 std::unique_ptr<exec::Executable> CpuBackend::prepare(Plan plan) {

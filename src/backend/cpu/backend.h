@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/cpu/kernels.h"
+#include "backend/cpu/libraries/libraries.h"
 #include "backend/cpu/memory.h"
 #include "backend/cpu/threads.h"
 #include "backend/cpu/tiles.h"
@@ -40,6 +41,9 @@ class CpuBackend : public exec::Backend {
     pool_.use(scheduler);
   }
 
+  /// Returns the op kernel of the first library that has one for a node; null: there is none.
+  std::unique_ptr<exec::OpKernel> find_op_kernel(const graph::Graph& graph, const graph::Node& node) const;
+
   ThreadPool& pool() { return pool_; }
   const KernelTable& table() const { return table_; }
   std::vector<Scratch>& scratch() { return scratch_; }
@@ -52,6 +56,7 @@ class CpuBackend : public exec::Backend {
   uint64_t cache_bytes_;
   CachingAllocator allocator_;
   ThreadPool pool_;
+  const Providers libraries_;
   std::vector<Scratch> scratch_;
   Scratch shared_;
   uint64_t launches_ = 0;

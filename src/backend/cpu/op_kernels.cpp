@@ -102,7 +102,26 @@ std::byte* OpRun::temporary(uint64_t bytes) {
   return static_cast<std::byte*>(temporaries_.back()->data());
 }
 
-void run_op(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunState& state) {
+namespace {
+
+void run_by_library(OpRun& run, exec::OpKernel& library, std::byte* workspace) {
+  std::vector<const std::byte*> operands;
+  std::vector<std::byte*> results;
+  for (int i = 0; i < static_cast<int>(run.node.args.size()); ++i) {
+    const std::optional<Layout> order = library.order_of(static_cast<size_t>(i), run.layout(i));
+    operands.push_back(order ? run.in_order(i, *order) : run.data(i));
+  }
+  for (int i = 0; i < run.node.def().results; ++i) results.push_back(run.result(i));
+  const std::function<void(int64_t, int64_t)> report = [&](int64_t element, int64_t value) {
+    run.state.report(run.node.order, run.id, element, value);
+  };
+  library.run({operands, results, workspace, report});
+}
+
+}  // namespace
+
+void run_op(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunState& state, exec::OpKernel* library,
+            std::byte* workspace) {
   static constexpr std::pair<Op, void (*)(OpRun&)> kRows[] = {{Op::cumsum, run_scan},
                                                               {Op::cumprod, run_scan},
                                                               {Op::sort, run_sort},
@@ -110,8 +129,9 @@ void run_op(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunStat
                                                               {Op::scatter_add, run_scatter},
                                                               {Op::nonzero, run_nonzero},
                                                               {Op::fold_windows, run_fold_windows},
-                                                              {Op::matmul, run_matmul}};
+                                                              {Op::matmul, run_integer_product}};
   OpRun run(backend, plan, kernel, state);
+  if (library) return run_by_library(run, *library, workspace);
   for (const auto& [op, kernel_of_op] : kRows) {
     if (op == run.node.op) return kernel_of_op(run);
   }
@@ -227,6 +247,26 @@ void run_nonzero(OpRun& run) {
     }
     out += shape.rank();
     --left;
+  }
+}
+
+/// Multiplies batches of matrices of i64; overflow wraps around.
+void run_integer_product(OpRun& run) {
+  const Shape& shape = run.node.shape;
+  const int rank = shape.rank();
+  const int64_t rows = count_of(shape) / std::max<int64_t>(shape[rank - 1].hint(), 1), m = shape[rank - 2].hint(),
+                n = shape[rank - 1].hint(), k = run.layout(0).shape[rank - 1].hint();
+  const auto* a = reinterpret_cast<const uint64_t*>(run.in_order(0));  // unsigned: overflow is defined
+  const auto* b = reinterpret_cast<const uint64_t*>(run.in_order(1));
+  auto* out = reinterpret_cast<uint64_t*>(run.out);
+  StopMeter meter;
+  for (int64_t i = 0; i < rows && n > 0; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      meter.count(k);
+      uint64_t sum = 0;
+      for (int64_t l = 0; l < k; ++l) sum += a[i * k + l] * b[(i / m * k + l) * n + j];
+      out[i * n + j] = sum;
+    }
   }
 }
 

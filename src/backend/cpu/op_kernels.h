@@ -5,8 +5,10 @@
 
 namespace tsl::cpu {
 
-/// Runs node `kernel.op_node` of the plan. `buffers` is as in RunState.
-void run_op(CpuBackend& backend, const graph::Plan& plan, const graph::Kernel& kernel, RunState& state);
+/// Runs node `kernel.op_node` of the plan by `library`, or, if that is null, by a kernel of our own. `buffers` is as in
+/// RunState; `workspace` is what the library's kernel needs.
+void run_op(CpuBackend& backend, const graph::Plan& plan, const graph::Kernel& kernel, RunState& state,
+            exec::OpKernel* library, std::byte* workspace);
 
 /// One call of an op with a kernel of its own, with its operands in memory.
 class OpRun {
@@ -50,8 +52,7 @@ Layout with_axis_last(const Layout& in, int axis);
 /// Stores elements in row-major order of `layout`, relative to `out`.
 void store_in_order(const KernelTable& table, std::byte* out, const std::byte* in, const Layout& layout, size_t size);
 
-/// Computes a matrix product: floats by BLAS, integers by loops.
-void run_matmul(OpRun& run);
+void run_integer_product(OpRun& run);
 void run_scan(OpRun& run);
 void run_sort(OpRun& run);
 void run_scatter(OpRun& run);

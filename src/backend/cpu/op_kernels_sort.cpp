@@ -237,8 +237,8 @@ class RowSort {
 };
 
 /// Copies elements of rows: element `from[i]` of its row to place i.
-template <class T> void gather_rows(OpRun& run, T* to, const T* rows, const int64_t* from, int64_t count, int64_t places,
-                                    int64_t length) {
+template <class T>
+void gather_rows(OpRun& run, T* to, const T* rows, const int64_t* from, int64_t count, int64_t places, int64_t length) {
   constexpr int64_t kAtOnce = 1 << 14;
   run.state.pool->parallel_for((places + kAtOnce - 1) / kAtOnce, [&](int64_t part, int) {
     const int64_t first = part * kAtOnce, end = std::min(first + kAtOnce, places);

@@ -1,5 +1,5 @@
 // Panels of matrix products: the same for any number of threads, and each within what BLAS takes.
-#include "backend/cpu/blas.h"
+#include "backend/cpu/libraries/blas.h"
 
 #include <algorithm>
 #include <array>

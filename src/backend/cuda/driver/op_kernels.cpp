@@ -32,7 +32,8 @@ struct OpCall {
   DType dtype(size_t arg) const { return plan.graph[node.args[arg].node].dtype; }
   /// Returns the operand's layout with the offset of this run.
   Layout layout(size_t arg) const { return in_run(node.args[arg].layout, symbols); }
-  std::byte* out() const { return addresses[kernel.buffers.back()]; }
+  /// Returns the buffers of the results that are read.
+  std::span<const uint32_t> written() const { return std::span(kernel.buffers).last(kernel.written); }
   /// Returns the address of the operand's buffer.
   std::byte* base(size_t arg) const {
     size_t position = 0;
@@ -114,17 +115,22 @@ RunError run_on_host(const OpCall& call) {
   const TensorType type{call.node.dtype, call.node.shape};
   const graph::NodeId node =
       graph.add(call.node.def(), std::move(args), call.node.attrs, type, call.node.span, call.node.order);
-  graph.outputs.push_back({node, Layout::contiguous(type.shape)});
-  Tensor out;
-  RunError error = call.gpu.host.prepare(graph::compile(std::move(graph)))->run(inputs, {}, call.symbols, {&out, 1});
+  for (size_t i = 0; i < call.written().size(); ++i) {
+    const Node& of = call.plan.graph[call.plan.buffers[call.written()[i]].node];
+    const graph::NodeId result =
+        of.is_result() ? graph.add_result(node, call.kernel.results[i], {of.dtype, of.shape}) : node;
+    graph.outputs.push_back({result, Layout::contiguous(of.shape)});
+  }
+  std::vector<Tensor> results(graph.outputs.size());
+  RunError error = call.gpu.host.prepare(graph::compile(std::move(graph)))->run(inputs, {}, call.symbols, results);
   if (error) {
     error.node = call.kernel.op_node;
     return error;
   }
-  const int64_t count = element_count(type.shape).hint();
-  if (count > 0) {
-    call.gpu.device.copy_to_device(address_of(call.out()), out.data(),
-                                   static_cast<uint64_t>(count) * size_of(type.dtype));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto bytes = static_cast<uint64_t>(element_count(results[i].shape()).hint()) * size_of(results[i].dtype());
+    if (bytes > 0)
+      call.gpu.device.copy_to_device(address_of(call.addresses[call.written()[i]]), results[i].data(), bytes);
   }
   return {};
 }

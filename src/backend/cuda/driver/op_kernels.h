@@ -1,5 +1,5 @@
 // Ops without generated kernels: products whose operands have layouts that cuBLASLt does not support, and a few ops
-// that run on the host (argsort of, and scatter into, more than 2^31 elements).
+// that run on the host (factorisations; sort of, and scatter into, more than 2^31 elements).
 #pragma once
 
 #include <cstddef>

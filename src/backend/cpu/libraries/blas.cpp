@@ -1,4 +1,4 @@
-#include "backend/cpu/blas.h"
+#include "backend/cpu/libraries/blas.h"
 
 #include <cblas.h>
 

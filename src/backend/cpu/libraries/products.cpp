@@ -1,0 +1,155 @@
+// Matrix products of floats, by BLAS.
+
+#include <algorithm>
+#include <utility>
+
+#include "backend/cpu/libraries/blas.h"
+#include "backend/cpu/libraries/libraries.h"
+#include "backend/cpu/ranges.h"
+#include "base/run_watch.h"
+#include "exec/address_check.h"
+#include "exec/matrix_layout.h"
+#include "graph/plan.h"
+
+namespace tsl::cpu {
+
+namespace {
+
+/// Returns the offset of each batch from the operand's first element, in order.
+std::vector<int64_t> batch_offsets(const Layout& layout) {
+  std::vector<int64_t> offsets = {0};
+  for (int i = 0; i < layout.rank() - 2; ++i) {
+    std::vector<int64_t> next;
+    next.reserve(offsets.size() * layout.shape[i].hint());
+    for (int64_t offset : offsets) {
+      for (int64_t k = 0; k < layout.shape[i].hint(); ++k) next.push_back(offset + k * layout.strides[i].hint());
+    }
+    offsets = std::move(next);
+  }
+  return offsets;
+}
+
+/// Checks that BLAS reads no element that the operand's layout does not reach.
+void check_reach(const Matrix& matrix, const Layout& layout) {
+  const int rank = layout.rank();
+  int64_t rows = layout.shape[rank - 2].hint(), columns = layout.shape[rank - 1].hint();
+  if (!exec::checks_addresses() || rows * columns * static_cast<int64_t>(matrix.batch.size()) == 0) return;
+  if (matrix.transposed) std::swap(rows, columns);
+  const auto [first, last] = std::minmax_element(matrix.batch.begin(), matrix.batch.end());
+  exec::check_library_operand(layout, {*first, *last + (rows - 1) * matrix.stride + columns - 1});
+}
+
+/// How BLAS reads an operand. The choice depends on the layout alone, so eager and compiled runs agree.
+struct MatrixOperand {
+  Matrix matrix;
+  std::optional<Layout> order;  // in which it is copied first, unless it lies so; none: BLAS reads it as it lies
+  Layout layout;
+  int64_t count = 0;
+
+  MatrixOperand(const Layout& of, bool in_rows) : layout(of), count(element_count(of.shape).hint()) {
+    const exec::MatrixLayout as = exec::matrix_layout(of);
+    const int last = of.rank() - 1;
+    const int64_t dense = std::max<int64_t>((in_rows ? of : as.ordered).shape[last].hint(), 1);
+    const bool is_too_far = as.stride > kMaxBlasExtent && as.stride > dense;
+    if (!in_rows && !as.needs_copy && !is_too_far) {
+      matrix = {nullptr, as.in_columns, as.stride, batch_offsets(of)};
+      return;
+    }
+    order = in_rows ? of : as.ordered;
+    matrix = {nullptr, !in_rows && as.in_columns, dense, batch_offsets(Layout::contiguous(of.shape))};
+  }
+};
+
+class ProductKernel final : public exec::OpKernel {
+ public:
+  ProductKernel(const graph::Node& node, ThreadPool& pool, const KernelTable& table)
+      : pool_(pool),
+        table_(table),
+        dtype_(node.dtype),
+        compute_(accumulator_of(node.dtype)),
+        a_(node.args[0].layout, compute_ != dtype_),
+        b_(node.args[1].layout, compute_ != dtype_) {
+    const Shape& shape = node.shape;
+    const int rank = shape.rank();
+    m_ = shape[rank - 2].hint();
+    n_ = shape[rank - 1].hint();
+    k_ = node.args[0].layout.shape[rank - 1].hint();
+    for (int i = 0; i < rank - 2; ++i) batches_ *= shape[i].hint();
+  }
+
+  std::string name() const override { return "matmul (OpenBLAS)"; }
+  uint64_t workspace_bytes() const override {
+    return compute_ == dtype_ ? 0 : bytes(a_.count) + bytes(b_.count) + bytes(batches_ * m_ * n_);
+  }
+  std::optional<Layout> order_of(size_t operand, const Layout&) const override {
+    return operand == 0 ? a_.order : b_.order;
+  }
+
+  void run(const exec::OpCall& call) override {
+    const int64_t count = batches_ * m_ * n_;
+    if (count == 0) return;
+    if (k_ == 0) return fill_identity(call.results[0], Op::sum, dtype_, count);
+    Matrix a = a_.matrix, b = b_.matrix;
+    a.data = call.operands[0];
+    b.data = call.operands[1];
+    if (compute_ == dtype_) {
+      if (!a_.order) check_reach(a, a_.layout);
+      if (!b_.order) check_reach(b, b_.layout);
+      return multiply_all(a, b, call.results[0]);
+    }
+    std::byte* const wide_a = call.workspace;
+    std::byte* const wide_b = wide_a + bytes(a_.count);
+    std::byte* const sums = wide_b + bytes(b_.count);
+    cast(wide_a, compute_, a.data, dtype_, a_.count);
+    cast(wide_b, compute_, b.data, dtype_, b_.count);
+    a.data = wide_a;
+    b.data = wide_b;
+    multiply_all(a, b, sums);
+    cast(call.results[0], dtype_, sums, compute_, count);
+  }
+
+ private:
+  /// Returns the bytes of elements in the dtype of the sums, rounded up so that what follows is aligned.
+  uint64_t bytes(int64_t count) const {
+    return (static_cast<uint64_t>(count) * size_of(compute_) + graph::kAlignment - 1) & ~(graph::kAlignment - 1);
+  }
+  void multiply_all(const Matrix& a, const Matrix& b, std::byte* out) {
+    const Product product{batches_, m_, n_, k_, a, b, out};
+    if (compute_ == DType::f32) multiply<float>(product, pool_);
+    else multiply<double>(product, pool_);
+  }
+  void cast(std::byte* out, DType to, const std::byte* in, DType from, int64_t count) const {
+    const MapKernel kernel = table_.cast[static_cast<int>(from)][static_cast<int>(to)];
+    in_parts(count, [&](int64_t first, int64_t part) {
+      const void* operands[1] = {in + first * static_cast<int64_t>(size_of(from))};
+      kernel(out + first * static_cast<int64_t>(size_of(to)), operands, static_cast<size_t>(part));
+    });
+  }
+
+  ThreadPool& pool_;
+  const KernelTable& table_;
+  DType dtype_, compute_;
+  MatrixOperand a_, b_;
+  int64_t batches_ = 1, m_ = 0, n_ = 0, k_ = 0;
+};
+
+class ProductsProvider final : public exec::OpKernelProvider {
+ public:
+  ProductsProvider(ThreadPool& pool, const KernelTable& table) : pool_(pool), table_(table) {}
+  std::unique_ptr<exec::OpKernel> find(const graph::Graph&, const graph::Node& node) override {
+    if (node.op != Op::matmul || !is_float(node.dtype)) return nullptr;
+    return std::make_unique<ProductKernel>(node, pool_, table_);
+  }
+
+ private:
+  ThreadPool& pool_;
+  const KernelTable& table_;
+};
+
+}  // namespace
+
+std::unique_ptr<exec::OpKernelProvider> products_provider(ThreadPool& pool, const KernelTable& table) {
+  return std::make_unique<ProductsProvider>(pool, table);
+}
+
+}  // namespace tsl::cpu
