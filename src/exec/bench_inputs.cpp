@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "exec/devices.h"
 #include "graph/reach.h"
 #include "tensor/elements.h"
@@ -68,7 +68,7 @@ class Needs {
     BenchInput& input = inputs_[mask.node];
     const bool is_other = input.trues >= 0 && input.trues != trues;
     if (!node.is_input || is_other || !same(mask.layout, node.input_layout) || !node.input_layout.is_contiguous())
-      fail(ErrorKind::value, "no random mask has {} true elements in this view", trues);
+      fail(ErrorName::no_bench_inputs, "no random mask has {} true elements in this view", trues);
     input.trues = trues;
   }
 

@@ -1,4 +1,5 @@
 // Defines matrix products.
+#include "base/error_names.h"
 #include "tensor/op_rows.h"
 
 namespace tsl::rows {
@@ -29,15 +30,15 @@ std::vector<std::string> transposed_hints(const Tensor& a, const Tensor& b) {
 
 void check_product(const Tensor& a, const Tensor& b) {
   if (a.rank() == 0 || b.rank() == 0) {
-    fail(ErrorKind::shape, "matmul: a 0-d tensor is no matrix: {}", describe_product(a, b));
+    fail(ErrorName::rank_too_low, "matmul: a 0-d tensor is no matrix: {}", describe_product(a, b));
   }
   if (a.dtype() == DType::boolean && b.dtype() == DType::boolean) {
-    fail(ErrorKind::type, "matmul: expected numbers, got {}", describe_product(a, b));
+    fail(ErrorName::wrong_dtype, "matmul: expected numbers, got {}", describe_product(a, b));
   }
   const Dim inner = a.shape()[a.rank() - 1];
   const Dim other = b.shape()[b.rank() == 1 ? 0 : b.rank() - 2];
   if (!(inner == other)) {
-    fail_with(ErrorKind::shape, fmt::format("matmul: inner dimensions differ: {}", describe_product(a, b)),
+    fail_with(ErrorName::matmul_mismatch, fmt::format("matmul: inner dimensions differ: {}", describe_product(a, b)),
               transposed_hints(a, b),
               {fmt::format("the left side has {} columns, the right side {} rows", inner.hint(), other.hint())});
   }
@@ -88,7 +89,7 @@ Tensor prepare_matmul(Ops& ops, Op, Operands operands, const Attrs&) {
   const Shape batch_a = batch_shape(a), batch_b = batch_shape(b);
   if (same(batch_a, batch_b)) return {};
   const std::optional<Shape> batch = try_broadcast(batch_a, batch_b);
-  if (!batch) fail(ErrorKind::shape, "matmul: batch dimensions differ: {}", describe_product(a, b));
+  if (!batch) fail(ErrorName::matmul_mismatch, "matmul: batch dimensions differ: {}", describe_product(a, b));
   return matmul(ops, expand(ops, a, with_batch(*batch, a)), expand(ops, b, with_batch(*batch, b)));
 }
 

@@ -1,4 +1,5 @@
 // Defines ops along one axis: running sums and products, and sorting.
+#include "base/error_names.h"
 #include "tensor/op_rows.h"
 
 namespace tsl::rows {
@@ -14,8 +15,8 @@ TensorType infer_argsort(Operands operands, const Attrs& attrs) {
   Shape shape = operands[0].tensor.shape();
   Dim& extent = shape[static_cast<int>(attrs.axis)];
   if (attrs.count.hint() < 0 || attrs.count.hint() > extent.hint()) {
-    fail(ErrorKind::value, "argsort: count is {}, but axis {} has {} elements", attrs.count.hint(), attrs.axis,
-         extent.hint());
+    fail(ErrorName::argument_out_of_range, "argsort: count is {}, but axis {} has {} elements", attrs.count.hint(),
+         attrs.axis, extent.hint());
   }
   extent = attrs.count;
   return {DType::i64, shape};
