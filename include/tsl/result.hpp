@@ -24,6 +24,7 @@ struct Frame {
 /// Why a call failed.
 struct Error {
   tsl_status kind = TSL_INTERNAL;
+  std::string name = "internal";  // "shape-mismatch": docs/errors.md lists all
   std::string message;
   std::string text;  // as the program `tsl` shows it, with the source line
   std::string file;  // "" if no place is known

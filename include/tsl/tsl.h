@@ -257,6 +257,9 @@ typedef struct tsl_frame {
  * Neither this nor the next five calls change it. engine: {0} for the last tsl_engine_create() or tsl_engine_destroy()
  * of this thread that failed. */
 TSL_API tsl_status tsl_get_error(tsl_engine engine, tsl_error* error);
+/* Reads its stable name, such as "shape-mismatch": docs/errors.md lists all. It is "misuse" or
+ * "internal" for these two, and never becomes invalid. */
+TSL_API tsl_status tsl_get_error_name(tsl_engine engine, tsl_string* name);
 /* Reads one of its calls; 0 is the innermost. */
 TSL_API tsl_status tsl_get_frame(tsl_engine engine, size_t index, tsl_frame* frame);
 /* Reads one of its hints or notes, from 0 on. */
@@ -264,8 +267,8 @@ TSL_API tsl_status tsl_get_hint(tsl_engine engine, size_t index, tsl_string* hin
 TSL_API tsl_status tsl_get_note(tsl_engine engine, size_t index, tsl_string* note);
 /* Formats the error as the program `tsl` shows it: several lines, with the source line. */
 TSL_API tsl_status tsl_get_error_text(tsl_engine engine, tsl_string* text);
-/* Formats the error as a JSON object: {"kind", "message", "file", "line", "column", "end_column", "hints", "notes",
- * "frames"}. */
+/* Formats the error as a JSON object: {"kind", "name", "message", "file", "line", "column", "end_column", "hints",
+ * "notes", "frames"}. */
 TSL_API tsl_status tsl_get_error_json(tsl_engine engine, tsl_string* text);
 
 /* ---- Reports ----
@@ -301,7 +304,7 @@ TSL_API tsl_status tsl_memory_json(tsl_engine engine, tsl_string device, tsl_str
 
 /* Finds what is wrong with a source: its syntax, names, calls and types, and values that it does not use. json: an
  * array, empty if nothing is, with the objects of `tsl --check --json`: {"file", "line", "column", "end_line",
- * "end_column", "severity", "kind", "message", "hints", "notes", "related"}. name: stands for the source, as in
+ * "end_column", "severity", "kind", "name", "message", "hints", "notes", "related"}. name: stands for the source, as in
  * tsl_run(). */
 TSL_API tsl_status tsl_check(tsl_engine engine, tsl_string name, tsl_string source, tsl_string* json);
 /* Finds what could stand at a byte of a source. json: {"begin", "candidates": [{"text", "kind", "doc"}], "call"}; each

@@ -37,12 +37,14 @@ inline Error error_of(tsl_engine engine, tsl_status status) {
   Error error;
   error.kind = status;
   tsl_error about = {};
-  tsl_string shown = {nullptr, 0};
+  tsl_string shown = {nullptr, 0}, name = {nullptr, 0};
   if (tsl_get_error(engine, &about) != TSL_OK || about.kind != status) {
     engine = {0};  // the engine is none: the error is the thread's
     tsl_get_error(engine, &about);
   }
   tsl_get_error_text(engine, &shown);
+  tsl_get_error_name(engine, &name);
+  error.name = text(name);
   error.message = text(about.message);
   error.text = text(shown);
   error.file = text(about.file);
@@ -67,6 +69,7 @@ inline Error error_of(tsl_engine engine, tsl_status status) {
 inline Error error_here(tsl_status kind, std::string message) {
   Error error;
   error.kind = kind;
+  error.name = "misuse";
   error.text = message;
   error.message = std::move(message);
   return error;

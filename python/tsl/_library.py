@@ -131,6 +131,7 @@ FUNCTIONS = {
     "call": [_ENGINE, _VALUE, _VALUES, c_size_t, _RESULT],
     "call_named": [_ENGINE, _VALUE, _VALUES, c_size_t, _STRINGS, c_size_t, _RESULT],
     "get_error": [_ENGINE, POINTER(ErrorInfo)],
+    "get_error_name": [_ENGINE, _STRING],
     "get_frame": [_ENGINE, c_size_t, POINTER(FrameInfo)],
     "get_hint": [_ENGINE, c_size_t, _STRING],
     "get_note": [_ENGINE, c_size_t, _STRING],
@@ -225,15 +226,16 @@ Frame = collections.namedtuple("Frame", ("function", "file", "line"))
 class Error(Exception):
     """Why a call failed. str() of it is what the program `tsl` shows.
 
-    kind: "shape", "type", ...; message: one sentence.
+    kind: "shape", "type", ...; name: "shape-mismatch", ...: docs/errors.md lists all; message: one sentence.
     file, line, column: where, counted from 1; None if no place is known.
     frames: the calls that led there, the innermost first: the calling `function`, `file` and `line` of each.
     hints, notes: what may help, as sentences.
     """
 
-    def __init__(self, kind, message, file=None, line=None, column=None, text=None, frames=(), hints=(), notes=()):
+    def __init__(self, kind, message, file=None, line=None, column=None, text=None, frames=(), hints=(), notes=(),
+                 name="misuse"):
         super().__init__(text or message)
-        self.kind, self.message, self.file, self.line, self.column = kind, message, file, line, column
+        self.kind, self.name, self.message, self.file, self.line, self.column = kind, name, message, file, line, column
         self.frames, self.hints, self.notes = tuple(frames), tuple(hints), tuple(notes)
 
     @classmethod
@@ -248,4 +250,5 @@ class Error(Exception):
         more = json.loads(str(details))
         frames = [Frame(each["function"], each["file"], each["line"]) for each in more["frames"]]
         return cls(KIND_NAMES.get(status, "internal"), str(info.message), str(info.file) or None, info.line or None,
-                   info.column or None, str(text).rstrip("\n"), frames, more["hints"], more["notes"])
+                   info.column or None, str(text).rstrip("\n"), frames, more["hints"], more["notes"],
+                   more["name"])

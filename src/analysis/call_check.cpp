@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "analysis/declared_values.h"
+#include "base/error_names.h"
 #include "syntax/tree_walk.h"
 #include "value/signature.h"
 
@@ -145,7 +146,9 @@ void CallCheck::refuse_member(const std::string& module, const std::vector<std::
                               Span span) {
   std::vector<std::string> hints;
   if (std::string hint = suggest_name(*name, members); !hint.empty()) hints.push_back(std::move(hint));
-  complain({ErrorKind::name, fmt::format("module '{}' has no '{}'", module, *name), span, std::move(hints), {}}, span);
+  complain(
+      {ErrorName::unknown_member, fmt::format("module '{}' has no '{}'", module, *name), span, std::move(hints), {}},
+      span);
 }
 
 void CallCheck::member(const FieldExpr& field) {

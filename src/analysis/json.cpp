@@ -26,7 +26,8 @@ Json place(Span span, const SourceMap& sources) {
 Json describe(const Error& error, const SourceMap& sources) {
   Json out = place(error.span, sources);
   out["severity"] = error.is_warning ? "warning" : "error";
-  out["kind"] = name_of(error.kind);
+  out["kind"] = name_of(error.kind());
+  out["name"] = name_of(error.name);
   out["message"] = error.message;
   out["hints"] = error.hints;
   out["notes"] = error.notes;
@@ -34,6 +35,11 @@ Json describe(const Error& error, const SourceMap& sources) {
   for (const RelatedPlace& each : error.related) {
     out["related"].push_back(place(each.span, sources));
     out["related"].back()["message"] = each.text;
+  }
+  out["frames"] = Json::array();
+  for (const CallSite& call : error.called_from) {
+    out["frames"].push_back({{"function", call.function}});
+    out["frames"].back().update(place(call.span, sources));
   }
   return out;
 }
@@ -53,6 +59,12 @@ std::string diagnostics_json(const std::vector<Error>& errors, const SourceMap& 
   Json all = Json::array();
   for (const Error& error : errors) all.push_back(describe(error, sources));
   return text_of(all, 2);
+}
+
+std::string error_json(const Error& error, const SourceMap& sources) {
+  std::string lines = text_of(describe(error, sources), -1) + "\n";
+  for (const Error& other : error.others) lines += error_json(other, sources);
+  return lines;
 }
 
 std::string completion_json(const Completion& completion, const std::optional<CallHelp>& call) {

@@ -1,7 +1,7 @@
 #include "analysis/workspace.h"
 
 #include "analysis/declared_values.h"
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl::analysis {
 
@@ -33,7 +33,7 @@ uint32_t Workspace::add_module(const std::string& path, bool is_file, uint32_t i
     if (std::optional<ModuleSource> ours = library_module(library_, path))
       return add("import " + ours->name, ours->name, std::move(ours->text), "");
   }
-  if (!find_module_) fail(ErrorKind::io, "cannot find module '{}'", path);
+  if (!find_module_) fail(ErrorName::module_not_found, "cannot find module '{}'", path);
   const auto importer = source_paths_.find(importing_source);
   ModuleSource found = find_module_(path, is_file, importer == source_paths_.end() ? "" : importer->second);
   return add("import " + found.name, found.name, std::move(found.text), found.name);

@@ -5,7 +5,7 @@
 
 #include "api/dlpack.h"
 #include "api/host_memory.h"
-#include "base/error.h"
+#include "base/error_names.h"
 #include "value/runtime.h"
 
 using namespace tsl;
@@ -22,8 +22,8 @@ DType dtype_from(const DlpackType& type) {
   const auto* const row =
       std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](auto& r) { return dtype_to(r.dtype) == type; });
   if (row == std::end(kDTypes))
-    fail(ErrorKind::type, "TSL has no dtype for DLPack's code {} with {} bits and {} lanes", type.code, type.bits,
-         type.lanes);
+    fail(ErrorName::unknown_dtype, "TSL has no dtype for DLPack's code {} with {} bits and {} lanes", type.code,
+         type.bits, type.lanes);
   return row->dtype;
 }
 
@@ -32,18 +32,19 @@ Device device_from(const DlpackTensor& from) {
   constexpr int32_t kMostDevices = 255;
   if (from.device_type == kDlCuda && from.device_id >= 0 && from.device_id <= kMostDevices)
     return Device::of("cuda", static_cast<uint8_t>(from.device_id));
-  fail(ErrorKind::device, "TSL has no device for DLPack's device type {} with number {}", from.device_type,
+  fail(ErrorName::unknown_device, "TSL has no device for DLPack's device type {} with number {}", from.device_type,
        from.device_id);
 }
 
 CheckedType type_from(const DlpackTensor& from) {
   const DType dtype = dtype_from(from.dtype);
   if (from.ndim < 0 || from.ndim > kMaxRank)
-    fail(ErrorKind::limit, "a tensor has at most {} dimensions, not {}", kMaxRank, from.ndim);
+    fail(ErrorName::too_many_dimensions, "a tensor has at most {} dimensions, not {}", kMaxRank, from.ndim);
   const auto rank = static_cast<size_t>(from.ndim);
   require_array(from.shape, rank, "from->dl_tensor.shape");
   for (size_t i = 0; from.strides && i < rank; ++i) {
-    if (from.strides[i] < 0) fail(ErrorKind::value, "a tensor of another framework must have no negative strides");
+    if (from.strides[i] < 0)
+      fail(ErrorName::unsupported_dlpack, "a tensor of another framework must have no negative strides");
   }
   return checked(dtype, {from.shape, rank}, from.strides);
 }
@@ -57,7 +58,8 @@ template <class Managed> void delete_managed(void* user) {
 void require_version(const DLManagedTensor&) {}
 void require_version(const DLManagedTensorVersioned& from) {
   if (from.major != kDlpackMajor)
-    fail(ErrorKind::value, "TSL knows version {} of DLPack, not {}.{}", kDlpackMajor, from.major, from.minor);
+    fail(ErrorName::unsupported_dlpack, "TSL knows version {} of DLPack, not {}.{}", kDlpackMajor, from.major,
+         from.minor);
 }
 
 bool is_read_only(const DLManagedTensor&) { return false; }

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/host.h"
-#include "base/error.h"
+#include "base/error_names.h"
 #include "engine/modules.h"
 #include "value/signature.h"
 
@@ -57,14 +57,18 @@ nlohmann::ordered_json location_json(Host* host, Span span) {
   return {{"file", source.name()}, {"line", source.line_of(span.begin)}};
 }
 
-const char* kind_text(const Problem& problem) {
-  return problem.status == TSL_MISUSE     ? "misuse"
-         : problem.status == TSL_INTERNAL ? "internal"
-                                          : name_of(problem.error.kind).data();
+/// Returns what a text says of the kind or the name of an error, which those of calls of the API do not have.
+std::string_view text_or_status(const Problem& problem, std::string_view text) {
+  return problem.status == TSL_MISUSE ? "misuse" : problem.status == TSL_INTERNAL ? "internal" : text;
 }
 
+std::string_view kind_text(const Problem& problem) { return text_or_status(problem, name_of(problem.error.kind())); }
+
+std::string_view name_text(const Problem& problem) { return text_or_status(problem, name_of(problem.error.name)); }
+
 std::string error_json(const Problem& problem, Host* host, const tsl_error& error) {
-  nlohmann::ordered_json out{{"kind", kind_text(problem)}, {"message", problem.error.message}};
+  nlohmann::ordered_json out{
+      {"kind", kind_text(problem)}, {"name", name_text(problem)}, {"message", problem.error.message}};
   out.update(location_json(host, problem.error.span));
   out["column"] = error.column;
   out["end_column"] = error.end_column;
@@ -116,7 +120,7 @@ tsl_status tsl_get(tsl_engine engine, tsl_string name, tsl_value* result) {
     require_pointer(result, "result");
     const std::string_view wanted = text_of(name, "name");
     const Value* value = host.engine().find(wanted);
-    if (!value) fail(ErrorKind::name, "there is no variable '{}'", wanted);
+    if (!value) fail(ErrorName::unknown_name, "there is no variable '{}'", wanted);
     host.put(result, *value);
   });
 }
@@ -184,6 +188,13 @@ tsl_status read_sentence(tsl_engine engine, std::vector<std::string> Error::*lis
 }
 
 }  // namespace
+
+tsl_status tsl_get_error_name(tsl_engine engine, tsl_string* name) {
+  return read_problem(engine, [&](Problem& problem, Host*) {
+    if (name) *name = problem.status == TSL_OK ? tsl_string{} : string_of(name_text(problem));
+    return name != nullptr;
+  });
+}
 
 tsl_status tsl_get_hint(tsl_engine engine, size_t index, tsl_string* hint) {
   return read_sentence(engine, &Error::hints, index, hint);

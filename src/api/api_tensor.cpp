@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "api/host_memory.h"
-#include "base/error.h"
+#include "base/error_names.h"
 #include "value/host_tensor.h"
 #include "value/runtime.h"
 
@@ -116,11 +116,11 @@ tsl_status tsl_tensor_read_into(tsl_engine engine, tsl_value tensor, const tsl_t
     const CheckedType wanted = checked(type);
     const Tensor t = tensor_of(host, tensor);
     if (t.dtype() != wanted.dtype)
-      fail(ErrorKind::type, "the host's array is {}, and the tensor {}", describe(wanted.dtype, wanted.layout.shape),
-           describe(t));
+      fail(ErrorName::dtype_mismatch, "the host's array is {}, and the tensor {}",
+           describe(wanted.dtype, wanted.layout.shape), describe(t));
     if (!(t.shape() == wanted.layout.shape))
-      fail(ErrorKind::shape, "the host's array is {}, and the tensor {}", describe(wanted.dtype, wanted.layout.shape),
-           describe(t));
+      fail(ErrorName::shape_mismatch, "the host's array is {}, and the tensor {}",
+           describe(wanted.dtype, wanted.layout.shape), describe(t));
     if (may_overlap(wanted)) throw Misuse{"'type->strides' let elements share memory"};
     require_alignment(data, wanted);
     if (wanted.elements == 0) return;
@@ -153,7 +153,7 @@ tsl_status tsl_tensor_map(tsl_engine engine, tsl_value tensor, const void** data
     require_pointer(data, "data");
     const Tensor t = tensor_of(host, tensor);
     if (!t.device().is_host())
-      fail(ErrorKind::device, "the tensor is on {}, not in host memory", to_string(t.device()));
+      fail(ErrorName::not_in_host_memory, "the tensor is on {}, not in host memory", to_string(t.device()));
     *data = t.data();
   });
 }
@@ -164,7 +164,7 @@ namespace {
 
 exec::Streams& gpu_streams(Host& host, tsl_string device) {
   exec::Streams* const streams = streams_of(host, device_of(host, device));
-  if (!streams) fail(ErrorKind::device, "{} has no streams", text_of(device, "device"));
+  if (!streams) fail(ErrorName::no_streams, "{} has no streams", text_of(device, "device"));
   return *streams;
 }
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "api/host.h"
-#include "base/error.h"
+#include "base/error_names.h"
 #include "syntax/unicode.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
@@ -78,7 +78,7 @@ std::span<const Value> items_of(const Value& value) {
 }
 
 void require_index(size_t index, size_t count) {
-  if (index >= count) fail(ErrorKind::index, "there is no item {} of {}", index, count);
+  if (index >= count) fail(ErrorName::index_out_of_range, "there is no item {} of {}", index, count);
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ tsl_status tsl_new_float(tsl_engine engine, double value, tsl_value* result) {
 tsl_status tsl_new_string(tsl_engine engine, tsl_string text, tsl_value* result) {
   return make(engine, result, [=](Host&) {
     const std::string_view given = text_of(text, "text");
-    if (find_invalid_utf8(given) != std::string_view::npos) fail(ErrorKind::value, "the text is no UTF-8");
+    if (find_invalid_utf8(given) != std::string_view::npos) fail(ErrorName::text_not_utf8, "the text is no UTF-8");
     return make_string(std::string(given));
   });
 }
@@ -121,7 +121,7 @@ tsl_status tsl_new_record(tsl_engine engine, const tsl_string* keys, const tsl_v
     record->keys = make_ref<RecordKeys>();
     for (size_t i = 0; i < count; ++i) {
       const Name key = host.engine().names().intern(std::string(text_of(keys[i], "keys")));
-      if (record->keys->find(key) >= 0) fail(ErrorKind::value, "the record has the key '{}' already", *key);
+      if (record->keys->find(key) >= 0) fail(ErrorName::key_already_there, "the record has the key '{}' already", *key);
       record->set(key, std::move(items[i]));
     }
     return Value(std::move(record));
@@ -208,7 +208,7 @@ tsl_status tsl_get_field(tsl_engine engine, tsl_value record, tsl_string key, ts
     } else {
       wrong_kind(v, "a record or a module");
     }
-    if (!found) fail(ErrorKind::name, "the {} has no '{}'", type_name(v), wanted);
+    if (!found) fail(ErrorName::unknown_field, "the {} has no '{}'", type_name(v), wanted);
     host.put(result, Value(*found));
   });
 }

@@ -1,6 +1,6 @@
 #include "api/handles.h"
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl::api {
 
@@ -11,7 +11,7 @@ tsl_value Handles::handle_of(uint32_t slot) const {
 tsl_value Handles::add(Value value) {
   uint32_t slot = slots_[0].next_free;
   if (slot == 0) {
-    if (slots_.size() > kSlotMask) fail(ErrorKind::limit, "an engine has at most {} handles", kSlotMask);
+    if (slots_.size() > kSlotMask) fail(ErrorName::process_limit, "an engine has at most {} handles", kSlotMask);
     slot = static_cast<uint32_t>(slots_.size());
     slots_.emplace_back();
   } else {

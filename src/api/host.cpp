@@ -10,6 +10,7 @@
 
 #include "api/host_function.h"
 #include "api/host_memory.h"
+#include "base/error_names.h"
 #include "engine/log_topics.h"
 #include "engine/option_table.h"
 #include "engine/run_reports.h"
@@ -154,7 +155,7 @@ const Value& Host::value(tsl_value handle, std::string_view argument) const {
 
 void Host::require_source_size(size_t bytes) const {
   if (source_limit_ > 0 && bytes > source_limit_)
-    fail(ErrorKind::limit, "a source may take {} bytes, not {}", source_limit_, bytes);
+    fail(ErrorName::source_too_large, "a source may take {} bytes, not {}", source_limit_, bytes);
 }
 
 std::optional<std::string> Host::load_source(tsl_load_module load, void* user, const std::string& path,
@@ -164,7 +165,7 @@ std::optional<std::string> Host::load_source(tsl_load_module load, void* user, c
     *static_cast<std::optional<std::string>*>(to) = std::string(text.data ? text.data : "", text.length);
   };
   if (!load(user, string_of(path), string_of(importer), found, &source)) return std::nullopt;
-  if (!source) fail(ErrorKind::io, "the host's module '{}' has no source", path);
+  if (!source) fail(ErrorName::module_not_found, "the host's module '{}' has no source", path);
   require_source_size(source->size());
   return source;
 }
@@ -271,7 +272,7 @@ namespace {
 tsl_status store(Problem& problem, tsl_status status, std::string_view message) noexcept {
   problem.status = status;
   problem.error = Error();
-  problem.error.kind = kind_of(status).value_or(ErrorKind::user);  // a native function may pass it on
+  if (status == TSL_MEMORY) problem.error.name = ErrorName::out_of_memory;  // a native function may pass it on
   try {
     problem.error.message = message;
   } catch (const std::bad_alloc&) { problem.error.message.clear(); }
@@ -290,7 +291,7 @@ tsl_status store_exception(Problem& problem) noexcept {
   } catch (const Misuse& misuse) { return store_misuse(problem, misuse.message); } catch (const Failure& failure) {
     try {
       problem.error = failure.error();
-      return problem.status = status_of(failure.error().kind);
+      return problem.status = status_of(failure.error().kind());
     } catch (const std::bad_alloc&) { return store(problem, TSL_MEMORY, "out of memory"); }
   } catch (const std::bad_alloc&) {
     return store(problem, TSL_MEMORY, "out of memory");
@@ -366,7 +367,7 @@ void create(const tsl_config* given, tsl_engine* engine) {
     engine->id = id;
     return;
   }
-  fail(ErrorKind::limit, "a process has at most {} engines", kMaxEngines);
+  fail(ErrorName::process_limit, "a process has at most {} engines", kMaxEngines);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "api/host.h"
-#include "base/error.h"
+#include "base/error_names.h"
 #include "exec/timeline.h"
 #include "value/context.h"
 #include "value/numbers.h"
@@ -42,8 +42,8 @@ class BorrowedHandles {
   const Problem& problem = host.problem();
   const bool is_known = problem.status == status && kind_of(status);
   if (std::exchange(host.has_function_error, false) || is_known) throw Failure(problem.error);
-  fail(ErrorKind::user, "the host's function {} failed with status {}: {}", function.name, static_cast<int>(status),
-       problem.status == status ? problem.error.message : "it did not say why");
+  fail(ErrorName::host_function_failed, "the host's function {} failed with status {}: {}", function.name,
+       static_cast<int>(status), problem.status == status ? problem.error.message : "it did not say why");
 }
 
 /// Returns the activity of a native function, or its derivative, in a profile.
@@ -67,7 +67,8 @@ Value call_host_program(const HostFunction& function, tsl_native native, std::sp
   if (result.id != 0) {
     const Value* given = host.handles().find(result);
     if (!given && status == TSL_OK)
-      fail(ErrorKind::user, "the host's function {} returned a handle that is no value of this engine", function.name);
+      fail(ErrorName::host_function_failed, "the host's function {} returned a handle that is no value of this engine",
+           function.name);
     if (given) value = *given;
     const bool is_argument =
         std::any_of(handles.begin(), handles.end(), [&](tsl_value each) { return each.id == result.id; });
@@ -105,8 +106,8 @@ std::vector<Value> with_function(const HostFunction& function, std::span<const V
 Operand operand_of_argument(const HostFunction& function, const Value& value) {
   if (value.is(Tag::tensor)) return value.tensor();
   if (is_host_number(value)) return operand_of(value);
-  fail(ErrorKind::type, "{} has a derivative, so its arguments must be tensors and numbers, not {}", function.name,
-       type_name(value));
+  fail(ErrorName::wrong_argument_type, "{} has a derivative, so its arguments must be tensors and numbers, not {}",
+       function.name, type_name(value));
 }
 
 Value value_of(const Operand& operand) {
@@ -128,7 +129,7 @@ const Value& gradient_at(const HostFunction& function, const Value& gradients, s
     const auto& items = is_tuple ? gradients.as<Tuple>().items : gradients.as<List>().items;
     if (items.size() == count) return items[i];
   }
-  fail(ErrorKind::value, "the derivative of {} must return a list of {} gradients", function.name, count);
+  fail(ErrorName::wrong_host_gradient, "the derivative of {} must return a list of {} gradients", function.name, count);
 }
 
 /// The derivative rule of all native functions.
@@ -136,7 +137,8 @@ void differentiate(VjpCall& call) {
   const HostFunction& function = *static_cast<const HostOp&>(call.op).function;
   Context& context = function.host.engine();
   if (context.runtime().listeners().listening())
-    fail(ErrorKind::type, "the derivative of the host's function {} cannot be differentiated", function.name);
+    fail(ErrorName::not_differentiable, "the derivative of the host's function {} cannot be differentiated",
+         function.name);
   std::vector<Value> args;
   for (const Operand& operand : call.inputs) args.push_back(value_of(operand));
   args.emplace_back(call.output);
@@ -148,7 +150,8 @@ void differentiate(VjpCall& call) {
     const Tensor& input = call.inputs[i].tensor;
     if (!gradient.is(Tag::tensor) || gradient.tensor().dtype() != input.dtype() ||
         !(gradient.tensor().shape() == input.shape()))
-      fail(ErrorKind::value, "the derivative of {} must return {} for argument {}", function.name, describe(input), i);
+      fail(ErrorName::wrong_host_gradient, "the derivative of {} must return {} for argument {}", function.name,
+           describe(input), i);
     call.grads[i] = gradient.tensor();
   }
 }
@@ -162,7 +165,8 @@ Value call_recorded(Context& context, const HostFunction& function, std::span<co
   {
     const OpListeners::Pause pause(runtime.listeners());
     const Value value = runtime.effect(run_host, with_function(function, args));
-    if (!value.is(Tag::tensor)) fail(ErrorKind::type, "{} has a derivative, so it must return a tensor", function.name);
+    if (!value.is(Tag::tensor))
+      fail(ErrorName::wrong_host_result, "{} has a derivative, so it must return a tensor", function.name);
     result = alias(context.ops(), value.tensor());  // a handle that no other call has
   }
   runtime.listeners().record(function.op, operands, {}, {&result, 1}, Origin());
@@ -276,7 +280,7 @@ tsl_status tsl_fail(tsl_engine engine, tsl_status kind, tsl_string message) {
     const std::optional<ErrorKind> error_kind = kind_of(kind);
     if (!error_kind) throw Misuse{"'kind' is no kind of an error of the language"};
     Error error;
-    error.kind = *error_kind;
+    error.name = raised_error(*error_kind);
     error.message = text_of(message, "message");
     host.problem().error = std::move(error);
     host.problem().status = kind;

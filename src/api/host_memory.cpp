@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "exec/devices.h"
 #include "tensor/device_names.h"
 #include "tensor/limits.h"
@@ -37,7 +37,7 @@ class ForeignMemory final : public Allocator {
  public:
   ForeignMemory(const DeviceStream& where, tsl_release_function release, void* user)
       : where_(where), release_(release), user_(user) {}
-  Ref<Storage> allocate(uint64_t) override { fail(ErrorKind::memory, "the host's memory cannot grow"); }
+  Ref<Storage> allocate(uint64_t) override { fail(ErrorName::out_of_memory, "the host's memory cannot grow"); }
   void free(Storage* storage) override {
     delete storage;
     const Ref<Storage> copy = std::move(copy_);

@@ -4,7 +4,7 @@
 #include "autodiff/builtins_autodiff.h"
 #include "autodiff/tape.h"
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "value/builtin.h"
 #include "value/context.h"
 #include "value/numbers.h"
@@ -30,7 +30,8 @@ constexpr int kMaxDepth = 1000;
 /// Rebuilds lists, tuples and records with leaf(v) for every leaf, in order.
 template <class Leaf> Value map_leaves(const Value& value, Leaf&& leaf, int depth = 0) {
   if (depth == 0) limit_occurrences(value, "a value cannot be differentiated by");
-  if (depth > kMaxDepth) fail(ErrorKind::limit, "a value to differentiate by is nested more than {} deep", kMaxDepth);
+  if (depth > kMaxDepth)
+    fail(ErrorName::value_too_deep, "a value to differentiate by is nested more than {} deep", kMaxDepth);
   const auto map_all = [&](const std::vector<Value>& from) {
     std::vector<Value> to;
     to.reserve(from.size());
@@ -97,9 +98,9 @@ std::vector<int64_t> positions(Context& context, const Value& wrt) {
   std::vector<int64_t> at;
   const auto add = [&](const Value& position) {
     at.push_back(expect_int(context, position, "wrt"));
-    if (at.back() < 0) fail(ErrorKind::value, "wrt counts arguments from 0, so it cannot be {}", at.back());
+    if (at.back() < 0) fail(ErrorName::wrong_wrt, "wrt counts arguments from 0, so it cannot be {}", at.back());
     if (std::count(at.begin(), at.end(), at.back()) > 1)
-      fail(ErrorKind::value, "wrt names argument {} twice", at.back());
+      fail(ErrorName::wrong_wrt, "wrt names argument {} twice", at.back());
   };
   if (wrt.is(Tag::list)) std::for_each(wrt.as<List>().items.begin(), wrt.as<List>().items.end(), add);
   else if (wrt.is(Tag::tuple)) std::for_each(wrt.as<Tuple>().items.begin(), wrt.as<Tuple>().items.end(), add);
@@ -112,7 +113,8 @@ Inputs add_inputs(Context& context, Tape& tape, std::span<Value> args, const Val
   for (int64_t position : positions(context, wrt)) {
     const size_t at = static_cast<size_t>(position);
     if (at >= args.size() || args[at].is(Tag::absent)) {
-      fail(ErrorKind::type, "there is no argument {} to differentiate by: the function is given {}", at, args.size());
+      fail(ErrorName::missing_argument, "there is no argument {} to differentiate by: the function is given {}", at,
+           args.size());
     }
     const size_t before = inputs.count();
     const char* type = type_name(args[at]);
@@ -124,7 +126,8 @@ Inputs add_inputs(Context& context, Tape& tape, std::span<Value> args, const Val
       if (is_tensor) hints = {"`f32(x)` makes floats of it"};
       else if (is_host_int(args[at]))
         hints = {"`float(x)` makes a float of an int; a float is written with a point: `3.0`"};
-      fail_with(ErrorKind::type, fmt::format("argument {} cannot be differentiated by: {} holds no floats", at, given),
+      fail_with(ErrorName::not_differentiable,
+                fmt::format("argument {} cannot be differentiated by: {} holds no floats", at, given),
                 std::move(hints));
     }
   }
@@ -134,8 +137,8 @@ Inputs add_inputs(Context& context, Tape& tape, std::span<Value> args, const Val
 /// Returns the number to differentiate from the function's result.
 Tensor loss_of(const Value& result, bool has_aux) {
   if (has_aux && !(result.is(Tag::tuple) && result.as<Tuple>().items.size() == 2)) {
-    fail(ErrorKind::type, "with has_aux, the function to differentiate must return a tuple (loss, aux), not {}",
-         type_name(result));
+    fail(ErrorName::not_differentiable,
+         "with has_aux, the function to differentiate must return a tuple (loss, aux), not {}", type_name(result));
   }
   const Value& loss = has_aux ? result.as<Tuple>().items[0] : result;
   constexpr const char* kMust = "the function to differentiate must return a float tensor with one element";
@@ -144,12 +147,12 @@ Tensor loss_of(const Value& result, bool has_aux) {
     if (is_host_number(loss))
       notes.push_back("a host number has no derivative: keep the tensor instead of float(x) or x.item()");
     if (loss.is(Tag::tuple)) notes.push_back("has_aux: true differentiates the first part of a tuple (loss, aux)");
-    fail_with(ErrorKind::type, fmt::format("{}, not {}", kMust, type_name(loss)), std::move(notes));
+    fail_with(ErrorName::not_differentiable, fmt::format("{}, not {}", kMust, type_name(loss)), std::move(notes));
   }
   const Tensor tensor = loss.tensor();
-  if (!is_float(tensor.dtype())) fail(ErrorKind::type, "{}, not {}", kMust, describe(tensor));
+  if (!is_float(tensor.dtype())) fail(ErrorName::not_differentiable, "{}, not {}", kMust, describe(tensor));
   if (!(element_count(tensor.shape()) == Dim(1))) {
-    fail_with(ErrorKind::shape, fmt::format("{}, not {}", kMust, describe(tensor)),
+    fail_with(ErrorName::loss_not_scalar, fmt::format("{}, not {}", kMust, describe(tensor)),
               {"sum() or mean() makes one number of it"});
   }
   return tensor;
@@ -261,7 +264,8 @@ class ResultGradients {
 
  private:
   [[noreturn]] static void differs(const std::string& how) {
-    fail(ErrorKind::value, "the gradient given to a pullback must be built like the function's value: {}", how);
+    fail(ErrorName::structure_mismatch, "the gradient given to a pullback must be built like the function's value: {}",
+         how);
   }
 
   void match_items(const std::vector<Value>& results, const std::vector<Value>& gradients) {
@@ -287,11 +291,11 @@ class ResultGradients {
         cast(context_.ops(), to_tensor(context_, given, "the gradient given to a pullback"), result.dtype());
     if (is_host_number(given)) gradient = expand(context_.ops(), gradient, result.shape());
     if (!(gradient.shape() == result.shape())) {
-      fail(ErrorKind::shape, "a pullback needs a gradient of {}, like the function's value, not of {}",
+      fail(ErrorName::shape_mismatch, "a pullback needs a gradient of {}, like the function's value, not of {}",
            to_string(result.shape()), to_string(gradient.shape()));
     }
     if (!(gradient.device() == result.device())) {
-      fail(ErrorKind::device, "a pullback needs a gradient on {}, like the function's value, not on {}",
+      fail(ErrorName::device_mismatch, "a pullback needs a gradient on {}, like the function's value, not on {}",
            to_string(result.device()), to_string(gradient.device()));
     }
     results_.push_back(result);
@@ -317,13 +321,14 @@ constexpr Builtin kPullback{"pullback", "pullback(gradient: any)",
 
 Value vjp_builtin(Context& context, Args args) {
   const std::span<Value> given = args.values.subspan(1);
-  if (given.empty()) fail(ErrorKind::type, "vjp takes a function and its arguments: vjp(f, x)");
+  if (given.empty()) fail(ErrorName::missing_argument, "vjp takes a function and its arguments: vjp(f, x)");
   Ref<Recorded> recorded = make_ref<Recorded>();
   recorded->builtin = &kPullback;
   recorded->bound.assign(args.values.begin(), args.values.end());
   recorded->is_one = given.size() == 1;
   for (Value& argument : given) recorded->inputs.add(context, recorded->tape, argument);
-  if (recorded->inputs.count() == 0) fail(ErrorKind::type, "vjp: no argument holds floats to differentiate by");
+  if (recorded->inputs.count() == 0)
+    fail(ErrorName::not_differentiable, "vjp: no argument holds floats to differentiate by");
   Value result;
   {
     OpListeners::Listening listening(context.runtime().listeners(), recorded->tape);

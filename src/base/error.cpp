@@ -29,27 +29,27 @@ std::string_view name_of(ErrorKind kind) {
   return "";
 }
 
-Error make_warning(std::string message, Span span, std::vector<std::string> hints) {
-  Error warning{ErrorKind::warning, std::move(message), span, std::move(hints), {}};
+Error make_warning(ErrorName name, std::string message, Span span, std::vector<std::string> hints) {
+  Error warning{name, std::move(message), span, std::move(hints), {}};
   warning.is_warning = true;
   return warning;
 }
 
-void fail_with(ErrorKind kind, std::string message, std::vector<std::string> hints, std::vector<std::string> notes) {
-  throw Failure(Error{kind, std::move(message), {}, std::move(hints), {}, std::move(notes)});
+void fail_with(ErrorName name, std::string message, std::vector<std::string> hints, std::vector<std::string> notes) {
+  throw Failure(Error{name, std::move(message), {}, std::move(hints), {}, std::move(notes)});
 }
 
-void end_program(ErrorKind kind, std::string message) {
+void end_program(ErrorName name, std::string message) {
   Error error;
-  error.kind = kind;
+  error.name = name;
   error.message = std::move(message);
   error.is_final = true;
   throw Failure(std::move(error));
 }
 
-void fail_argument(ErrorKind kind, std::string_view parameter, std::string message, std::vector<std::string> hints,
+void fail_argument(ErrorName name, std::string_view parameter, std::string message, std::vector<std::string> hints,
                    std::vector<std::string> notes) {
-  Error error{kind, std::move(message), {}, std::move(hints), {}, std::move(notes)};
+  Error error{name, std::move(message), {}, std::move(hints), {}, std::move(notes)};
   error.parameter = parameter;
   throw Failure(std::move(error));
 }
@@ -163,7 +163,7 @@ std::string render_calls(const Error& error, const SourceMap& sources) {
 
 std::string render(const Error& error, const SourceMap& sources, bool color) {
   const Colors colors = {!color ? "" : error.is_warning ? kYellow : kRed, color ? kBlue : "", color ? kReset : ""};
-  const std::string heading = error.is_warning ? "warning" : fmt::format("error[{}]", name_of(error.kind));
+  const std::string heading = error.is_warning ? "warning" : fmt::format("error[{}]", name_of(error.kind()));
   std::string text = fmt::format("{}{}{}: {}\n", colors.accent, heading, colors.plain, error.message);
   if (error.span.valid()) text += render_place(error.span, "", sources, {colors.blue, colors.blue, colors.plain});
   for (const RelatedPlace& place : error.related) text += render_place(place.span, place.text, sources, colors);

@@ -1,6 +1,7 @@
 // Errors as data: the message, the position, and the calls that led there. One function renders them.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <string>
@@ -13,9 +14,17 @@
 
 namespace tsl {
 
+/// What an error is about. Its name says more.
 enum class ErrorKind { syntax, name, type, shape, index, value, io, memory, device, limit, interrupt, user, warning };
 
 std::string_view name_of(ErrorKind kind);
+
+/// The stable name of an error: base/error_names.h, which only those who raise errors need.
+enum class ErrorName : uint16_t;
+
+/// Returns the name as it is written: "shape-mismatch".
+std::string_view name_of(ErrorName name);
+ErrorKind kind_of(ErrorName name);
 
 /// One entry of "called from": the function that was running and the call in it.
 struct CallSite {
@@ -30,7 +39,7 @@ struct RelatedPlace {
 };
 
 struct Error {
-  ErrorKind kind = ErrorKind::user;
+  ErrorName name{};  // user_error
   std::string message;
   Span span;                            // invalid until the interpreter sets it
   std::vector<std::string> hints;       // what to write instead: printed as "= hint" lines under the caret
@@ -43,10 +52,12 @@ struct Error {
   bool is_located = false;              // the interpreter has filled in span and called_from
   bool is_final = false;                // no `try` of the program catches it
   bool is_warning = false;              // the program goes on
+
+  ErrorKind kind() const { return kind_of(name); }
 };
 
 /// Makes a warning about a place of the program. Its kind is shown if warnings are errors.
-Error make_warning(std::string message, Span span, std::vector<std::string> hints = {});
+Error make_warning(ErrorName name, std::string message, Span span, std::vector<std::string> hints = {});
 
 /// Carries an Error from its origin to the `try`, prompt or program that handles it. Lower layers throw it without a
 /// span; the interpreter adds the span of the running instruction.
@@ -61,18 +72,18 @@ class Failure : public std::exception {
   std::shared_ptr<Error> error_;  // shared: exceptions are copied while they propagate
 };
 
-[[noreturn]] void fail_with(ErrorKind kind, std::string message, std::vector<std::string> hints = {},
+[[noreturn]] void fail_with(ErrorName name, std::string message, std::vector<std::string> hints = {},
                             std::vector<std::string> notes = {});
 /// As fail_with(), for an argument of the running function: the caret is under it, in the call.
-[[noreturn]] void fail_argument(ErrorKind kind, std::string_view parameter, std::string message,
+[[noreturn]] void fail_argument(ErrorName name, std::string_view parameter, std::string message,
                                 std::vector<std::string> hints = {}, std::vector<std::string> notes = {});
 
 /// Throws a Failure that the program cannot catch.
-[[noreturn]] void end_program(ErrorKind kind, std::string message);
+[[noreturn]] void end_program(ErrorName name, std::string message);
 
-/// Throws a Failure: fail(ErrorKind::shape, "cannot broadcast {} with {}", a, b).
-template <class... Args> [[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
-  fail_with(kind, fmt::format(format, std::forward<Args>(args)...));
+/// Throws a Failure: fail(ErrorName::shape_mismatch, "cannot broadcast {} with {}", a, b).
+template <class... Args> [[noreturn]] void fail(ErrorName name, fmt::format_string<Args...> format, Args&&... args) {
+  fail_with(name, fmt::format(format, std::forward<Args>(args)...));
 }
 
 /// Formats the text that a user sees ("warning: message" for a warning):

@@ -5,7 +5,7 @@
 #include <ctime>
 #include <limits>
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl {
 
@@ -38,17 +38,18 @@ void RunWatch::check_time() {
   if (is_interrupted_.load()) {
     if (is_running_) has_stopped_.store(true);  // all threads of the run are to stop: its end takes the interrupt
     else take_interrupt();
-    end_program(ErrorKind::interrupt, "interrupted");
+    end_program(ErrorName::interrupted, "interrupted");
   }
   if (limits_.seconds > 0 && now_in_seconds() > end_)
-    end_program(ErrorKind::limit, fmt::format("the program may take {} seconds", limits_.seconds));
+    end_program(ErrorName::time_limit, fmt::format("the program may take {} seconds", limits_.seconds));
 }
 
 void RunWatch::check() {
   ++steps_;
   check_time();
   if (limits_.steps > 0 && steps_ > limits_.steps)
-    end_program(ErrorKind::limit, fmt::format("the program may take {} steps, calls and iterations", limits_.steps));
+    end_program(ErrorName::step_limit,
+                fmt::format("the program may take {} steps, calls and iterations", limits_.steps));
 }
 
 bool RunWatch::begin(const RunLimits& limits) {
@@ -70,9 +71,10 @@ void RunWatch::end() {
 
 void RunWatch::require_host_bytes(uint64_t bytes) const {
   if (host_limit_ == 0 || (bytes <= host_limit_ && host_bytes_ <= host_limit_ - bytes)) return;
-  end_program(ErrorKind::limit, fmt::format("the program may take {} bytes for strings, lists and records, and this "
-                                            "value takes {} more than the {} so far",
-                                            host_limit_, bytes, host_bytes_));
+  end_program(ErrorName::value_memory_limit,
+              fmt::format("the program may take {} bytes for strings, lists and records, and this "
+                          "value takes {} more than the {} so far",
+                          host_limit_, bytes, host_bytes_));
 }
 
 RunWatch* RunWatch::current() { return current_watch; }

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
 #include "value/numbers.h"
@@ -34,7 +34,7 @@ Value as_int(Context& context, const Value& v, const char* what) {
 
 Value range_builtin(Context& context, Args args) {
   const bool has_stop = !args[1].is_nil();
-  if (!has_stop && args.positional == 0) fail(ErrorKind::type, "range with a start by name needs a stop");
+  if (!has_stop && args.positional == 0) fail(ErrorName::missing_argument, "range with a start by name needs a stop");
   const Value start = has_stop ? as_int(context, args[0], "range's start") : Value(0);
   const Value stop = as_int(context, args[has_stop ? 1 : 0], "range's stop");
   const int64_t step = expect_int(context, args[2], "range's step");
@@ -44,13 +44,13 @@ Value range_builtin(Context& context, Args args) {
     range->end = stop;
     return Value(std::move(range));
   }
-  if (step == 0) fail(ErrorKind::value, "range's step cannot be 0");
+  if (step == 0) fail(ErrorName::zero_step, "range's step cannot be 0");
   const int64_t from = pinned(start, "range").integer, to = pinned(stop, "range").integer;
   Collector items;
   for (int64_t at = from; step > 0 ? at < to : at > to;) {
     items.add(at);
     if (static_cast<int64_t>(items.size()) > kMaxRangeItems)
-      fail(ErrorKind::limit, "range({}, {}, {}) has too many items for a list", from, to, step);
+      fail(ErrorName::too_many_items, "range({}, {}, {}) has too many items for a list", from, to, step);
     if (__builtin_add_overflow(at, step, &at)) break;
   }
   return make_list(items.take());
@@ -112,9 +112,9 @@ Value filter_builtin(Context& context, Args args) {
 
 Value reduce_builtin(Context& context, Args args) {
   std::vector<Value> items = items_of(context, args[1]);
-  if (args.size() > 3) fail(ErrorKind::type, "reduce takes one start value, not {}", args.size() - 2);
+  if (args.size() > 3) fail(ErrorName::wrong_argument_count, "reduce takes one start value, not {}", args.size() - 2);
   if (args.size() == 3) items.insert(items.begin(), args[2]);
-  if (items.empty()) fail(ErrorKind::value, "reduce of nothing needs a start value");
+  if (items.empty()) fail(ErrorName::empty_input, "reduce of nothing needs a start value");
   Value result = std::move(items[0]);
   for (size_t i = 1; i < items.size(); ++i) {
     Value pair[] = {std::move(result), std::move(items[i])};
@@ -222,7 +222,7 @@ class TreeMap {
   TreeMap(Context& context, const Value& function) : context_(context), function_(function) {}
 
   Value run(const std::vector<Value>& nodes, int depth) {
-    if (depth > kMaxTreeDepth) fail(ErrorKind::limit, "tree_map: nested more than {} deep", kMaxTreeDepth);
+    if (depth > kMaxTreeDepth) fail(ErrorName::value_too_deep, "tree_map: nested more than {} deep", kMaxTreeDepth);
     if (nodes[0].is(Tag::list)) return make_list(map_items<List>(nodes, depth));
     if (nodes[0].is(Tag::tuple)) return make_tuple(map_items<Tuple>(nodes, depth));
     if (nodes[0].is(Tag::record)) return map_record(nodes, depth);
@@ -234,7 +234,8 @@ class TreeMap {
   static void check_same_kind(const std::vector<Value>& nodes) {
     for (const Value& node : nodes) {
       if (node.tag() != nodes[0].tag()) {
-        fail(ErrorKind::value, "tree_map: the structures differ: {} and {}", type_name(nodes[0]), type_name(node));
+        fail(ErrorName::structure_mismatch, "tree_map: the structures differ: {} and {}", type_name(nodes[0]),
+             type_name(node));
       }
     }
   }
@@ -249,7 +250,7 @@ class TreeMap {
       for (const Value& node : nodes) {
         const std::vector<Value>& items = node.as<Sequence>().items;
         if (items.size() != count)
-          fail(ErrorKind::value, "tree_map: the structures differ: {} items and {}", count, items.size());
+          fail(ErrorName::structure_mismatch, "tree_map: the structures differ: {} items and {}", count, items.size());
         children.push_back(items[i]);
       }
       results.push_back(run(children, depth + 1));
@@ -267,7 +268,7 @@ class TreeMap {
       for (const Value& node : nodes) {
         Value* child = node.as<Record>().find(first.keys->names[i]);
         if (!child || node.as<Record>().values.size() != first.values.size()) {
-          fail(ErrorKind::value,
+          fail(ErrorName::structure_mismatch,
                "tree_map: the structures differ: not all records have the keys of the first, such as '{}'",
                *first.keys->names[i]);
         }

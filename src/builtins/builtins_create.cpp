@@ -1,7 +1,7 @@
 // Defines builtins that make tensors from numbers.
 #include <cmath>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "tensor/promotion.h"
 #include "value/context.h"
@@ -41,7 +41,7 @@ Value tensor_builtin(Context& context, Args args) {
 Value to_builtin(Context& context, Args args) {
   if (args[1].is(Tag::dtype)) return convert(context, args[1].dtype(), args[0]);
   if (args[0].is(Tag::record)) {
-    fail_with(ErrorKind::type, "to moves a tensor, not a record",
+    fail_with(ErrorName::wrong_argument_type, "to moves a tensor, not a record",
               {"tree_map(fn(x) = x.to(\"cuda\"), r) moves all that r holds"});
   }
   const Placement placement(context.ops(), expect_device(context, args[1], "the device"));
@@ -73,13 +73,13 @@ Value full_builtin(Context& context, Args args) {
 Value number_argument(Context& context, const Value& v) {
   const Value number = v.is(Tag::tensor) ? read_item(context, v.tensor()) : v;
   if (!is_host_number(number) || scalar_of(number).type == ScalarType::boolean) {
-    fail(ErrorKind::type, "arange takes numbers, not {}", type_name(v));
+    fail(ErrorName::wrong_argument_type, "arange takes numbers, not {}", type_name(v));
   }
   return number;
 }
 
 [[noreturn]] void fail_on_step() {
-  fail_argument(ErrorKind::value, "step", "arange's step cannot be 0",
+  fail_argument(ErrorName::zero_step, "step", "arange's step cannot be 0",
                 {"`arange(0, 10, 2)` counts up by 2, `arange(10, 0, -1)` down by 1"});
 }
 
@@ -90,7 +90,7 @@ Dim real_count(const Value& start, const Value& stop, const Value& step) {
   const double by = pinned(step, "arange").as_real();
   if (by == 0) fail_on_step();
   const double count = std::ceil((to - from) / by);
-  if (!(count < 9e18)) fail(ErrorKind::value, "arange({}, {}, {}) has no end", from, to, by);
+  if (!(count < 9e18)) fail(ErrorName::argument_out_of_range, "arange({}, {}, {}) has no end", from, to, by);
   return count < 0 ? Dim(0) : Dim(static_cast<int64_t>(count));
 }
 
@@ -126,7 +126,7 @@ void expect_real_fits(DType dtype, const Value& start, const Value& step, Dim co
 Value arange_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[4]));
   const bool has_stop = !args[1].is_nil();
-  if (!has_stop && args.positional == 0) fail(ErrorKind::type, "arange with a start by name needs a stop");
+  if (!has_stop && args.positional == 0) fail(ErrorName::missing_argument, "arange with a start by name needs a stop");
   const Value start = has_stop ? number_argument(context, args[0]) : Value(0);
   const Value stop = number_argument(context, has_stop ? args[1] : args[0]);
   const Value step = number_argument(context, args[2]);
@@ -172,7 +172,8 @@ Value random_bits_builtin(Context& context, Args args) {
 Value randint_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[4]));
   const bool has_low = !args[2].is_nil();
-  if (!has_low && args.positional < 2) fail(ErrorKind::type, "randint with low or high by name needs a shape");
+  if (!has_low && args.positional < 2)
+    fail(ErrorName::missing_argument, "randint with low or high by name needs a shape");
   const int64_t low = has_low ? expect_int(context, args[0], "randint's low") : 0;
   const int64_t high = expect_int(context, args[has_low ? 1 : 0], "randint's high");
   const Shape shape = expect_shape(context, args[has_low ? 2 : 1], "randint's shape");
@@ -182,11 +183,12 @@ Value randint_builtin(Context& context, Args args) {
     if (args.positional == 2) hints = {"a range and a shape are written `randint(low, high, shape)`"};
     if (hints.empty() && high < low)
       hints = {fmt::format("the lower end comes first: `randint({}, {}, …)`", high, low)};
-    fail_with(ErrorKind::value, fmt::format("randint: the range from {} to {} is empty", low, high), std::move(hints));
+    fail_with(ErrorName::argument_out_of_range, fmt::format("randint: the range from {} to {} is empty", low, high),
+              std::move(hints));
   }
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   if (range > uint64_t{1} << 32)
-    fail(ErrorKind::value, "randint: the range from {} to {} is wider than 2**32", low, high);
+    fail(ErrorName::argument_out_of_range, "randint: the range from {} to {} is wider than 2**32", low, high);
   expect_fits(dtype, Scalar::of(low));
   expect_fits(dtype, Scalar::of(high - 1));
   Ops& ops = context.ops();
@@ -213,7 +215,7 @@ bool is_fine_in_f32(Context& context, const Operand& p) {
 Value bernoulli_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[2]));
   const bool is_tensor = args[0].is(Tag::tensor);
-  if (!is_tensor && args[1].is_nil()) fail(ErrorKind::type, "bernoulli with a number for p needs a shape");
+  if (!is_tensor && args[1].is_nil()) fail(ErrorName::missing_argument, "bernoulli with a number for p needs a shape");
   const Shape shape = args[1].is_nil() ? args[0].tensor().shape() : expect_shape(context, args[1], "bernoulli's shape");
   const Operand p = is_tensor ? Operand(args[0].tensor()) : operand_of(args[0]);
   const DType dtype = is_fine_in_f32(context, p) ? DType::f32 : DType::f64;

@@ -2,7 +2,7 @@
 #include <map>
 #include <utility>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
 #include "value/numbers.h"
@@ -22,11 +22,13 @@ Value same_kind(const Value& like, std::vector<Value> items) {
 }
 
 [[noreturn]] void wrong_operand(Op op, const Value& x) {
-  fail(ErrorKind::type, "{} takes tensors, numbers and lists of them, not {}", op_def(op).name, type_name(x));
+  fail(ErrorName::wrong_argument_type, "{} takes tensors, numbers and lists of them, not {}", op_def(op).name,
+       type_name(x));
 }
 
 [[noreturn]] void list_beside_tensor(std::string_view function, const char* parameter) {
-  fail_argument(ErrorKind::type, parameter, fmt::format("{} takes no list or tuple beside a tensor", function),
+  fail_argument(ErrorName::wrong_argument_type, parameter,
+                fmt::format("{} takes no list or tuple beside a tensor", function),
                 {"tensor(…) makes a tensor of a list"});
 }
 
@@ -34,7 +36,7 @@ Value same_kind(const Value& like, std::vector<Value> items) {
 constexpr int kMaxNesting = 1000;
 
 void check_depth(int depth) {
-  if (depth > kMaxNesting) fail(ErrorKind::limit, "lists nested more than {} deep", kMaxNesting);
+  if (depth > kMaxNesting) fail(ErrorName::value_too_deep, "lists nested more than {} deep", kMaxNesting);
 }
 
 /// Applies one op throughout nested lists. Lists that are shared are computed once, and so are their results.
@@ -88,8 +90,8 @@ class Elementwise {
   Value lists(const Value& a, const Value& b, int depth) {
     if (a.is(Tag::tensor) || b.is(Tag::tensor)) list_beside_tensor(op_def(op_).name, is_items(a) ? "a" : "b");
     if (is_items(a) && is_items(b) && items_of(a).size() != items_of(b).size()) {
-      fail(ErrorKind::value, "{}: lists of different lengths, {} and {}", op_def(op_).name, items_of(a).size(),
-           items_of(b).size());
+      fail(ErrorName::length_mismatch, "{}: lists of different lengths, {} and {}", op_def(op_).name,
+           items_of(a).size(), items_of(b).size());
     }
     const Value& list = is_items(a) ? a : b;
     std::vector<Value> results;
@@ -137,7 +139,7 @@ Value clamp_builtin(Context& context, Args args) {
     const bool is_mixed = x.is(Tag::tensor) ? is_items(args[i]) : is_items(x) && args[i].is(Tag::tensor);
     if (is_mixed) list_beside_tensor("clamp", i == 1 ? "min" : "max");
   }
-  if (args[1].is_nil() && args[2].is_nil()) fail(ErrorKind::value, "clamp needs a min or a max");
+  if (args[1].is_nil() && args[2].is_nil()) fail(ErrorName::missing_bound, "clamp needs a min or a max");
   if (!args[1].is_nil()) x = bounded(context, Op::maximum, Op::ge, x, args[1]);
   if (!args[2].is_nil()) x = bounded(context, Op::minimum, Op::le, x, args[2]);
   return x;

@@ -1,5 +1,5 @@
 // load, save, read_text, write_text.
-#include "base/error.h"
+#include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "io/json.h"
 #include "io/npy.h"
@@ -28,7 +28,7 @@ FileKind kind_of(const std::string& path, const std::string& hint) {
   if (extension == ".npz") return FileKind::npz;
   if (extension == ".safetensors") return FileKind::safetensors;
   if (extension == ".json") return FileKind::json;
-  fail_argument(ErrorKind::io, "path",
+  fail_argument(ErrorName::unknown_file_format, "path",
                 fmt::format("'{}': load and save know .npy, .npz, .safetensors and .json, not '{}'", path, extension),
                 hints_of(hint));
 }
@@ -106,11 +106,11 @@ Value run_load(Context& context, std::span<Value> args) {
 /// Returns a value's elements in order, in host memory. Refuses several tensors, which would load as one.
 Tensor packed(Context& context, const std::string& path, const Value& v) {
   if (!v.is(Tag::tensor) && any_leaf(v, [](const Value& leaf) { return leaf.is(Tag::tensor); })) {
-    fail_with(ErrorKind::type, fmt::format("'{}' holds tensors, but no {} of them", path, type_name(v)),
+    fail_with(ErrorName::wrong_argument_type, fmt::format("'{}' holds tensors, but no {} of them", path, type_name(v)),
               {"stack(…) or concat(…) makes one tensor; a record with a key for each keeps them apart"});
   }
   if (is_text(v)) {
-    fail_argument(ErrorKind::type, "value", fmt::format("'{}' holds numbers, not str", path),
+    fail_argument(ErrorName::wrong_argument_type, "value", fmt::format("'{}' holds numbers, not str", path),
                   {"`write_text(path, text)` writes text to a file"});
   }
   const Tensor x = to_tensor(context, v, "save");
@@ -119,7 +119,8 @@ Tensor packed(Context& context, const std::string& path, const Value& v) {
 
 std::vector<NamedTensor> named_tensors(Context& context, const std::string& path, const Value& v) {
   if (!v.is(Tag::record)) {
-    fail_argument(ErrorKind::type, "value", fmt::format("'{}' holds a record of tensors, not {}", path, type_name(v)),
+    fail_argument(ErrorName::wrong_argument_type, "value",
+                  fmt::format("'{}' holds a record of tensors, not {}", path, type_name(v)),
                   {"a record names each tensor: `save(path, {x: x})`; .npy files hold one tensor"});
   }
   const Record& record = v.as<Record>();
@@ -127,7 +128,7 @@ std::vector<NamedTensor> named_tensors(Context& context, const std::string& path
   for (size_t i = 0; i < record.values.size(); ++i) {
     const std::string& key = *record.keys->names[i];
     if (record.values[i].is(Tag::record)) {
-      fail(ErrorKind::type, "'{}' holds a flat record of tensors, but '{}' is a record", path, key);
+      fail(ErrorName::wrong_argument_type, "'{}' holds a flat record of tensors, but '{}' is a record", path, key);
     }
     tensors.push_back({key, packed(context, path, record.values[i])});
   }
@@ -154,7 +155,7 @@ Value run_read_text(Context& context, std::span<Value> args) {
   const std::optional<OtherFile> other = other_file(path, std::string_view(text).substr(0, kBegin));
   const std::string what =
       other ? other->what : fmt::format("no text: byte {} is 0x{:02x}", at + 1, static_cast<unsigned char>(text[at]));
-  fail_argument(ErrorKind::io, "path", fmt::format("cannot read {} as text: it is {}", path, what),
+  fail_argument(ErrorName::not_a_text_file, "path", fmt::format("cannot read {} as text: it is {}", path, what),
                 hints_of(other ? other->hint : "in Python, `np.fromfile` and `np.save` make an array of it"));
 }
 
@@ -170,7 +171,7 @@ template <Value (*kRun)(Context&, std::span<Value>)> Value effect_builtin(Contex
     return context.runtime().effect(kRun, {args.values.begin(), args.values.end()});
   } catch (Failure& failure) {
     Error& error = failure.error();
-    if (error.kind == ErrorKind::io && error.parameter.empty()) error.parameter = "path";
+    if (error.kind() == ErrorKind::io && error.parameter.empty()) error.parameter = "path";
     throw;
   }
 }

@@ -1,5 +1,5 @@
 // Defines builtins that sort elements, and read or write them by index.
-#include "base/error.h"
+#include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
 #include "value/numbers.h"
@@ -17,7 +17,7 @@ Tensor expect_index(Context& context, const Value& v, const char* what) {
   if (is_integer(index.dtype())) return index;
   const bool is_empty = v.is(Tag::list) && v.as<List>().items.empty();
   if (!is_empty) {
-    fail_with(ErrorKind::type, fmt::format("{} must be integers, not {}", what, describe(index)),
+    fail_with(ErrorName::wrong_dtype, fmt::format("{} must be integers, not {}", what, describe(index)),
               {"`i64(x)` makes integers of a float tensor"});
   }
   return cast(context.ops(), index, DType::i64);
@@ -59,7 +59,7 @@ Value topk_builtin(Context& context, Args args) {
   const int axis = expect_axis(context, args[2], x.rank(), "topk");
   const Dim extent = x.shape()[axis];
   if (k < 0 || extent < Dim(k))
-    fail_argument(ErrorKind::value, "k",
+    fail_argument(ErrorName::argument_out_of_range, "k",
                   fmt::format("topk: k is {}, but axis {} of {} has {} elements", k, axis, describe(x), extent.hint()),
                   {fmt::format("k goes from 0 to {}", extent.hint())});
   const Results best = sort(context.ops(), x, axis, expect_bool(context, args[3], "largest"), Dim(k));
@@ -87,11 +87,13 @@ Value take_builtin(Context& context, Args args) {
 // Cuts x to the extents of `index` in all axes but `axis` (-1: in all), as PyTorch's gather and scatter_add allow.
 Tensor cut_to(Ops& ops, Tensor x, const Tensor& index, int axis, const char* op) {
   if (x.rank() != index.rank())
-    fail(ErrorKind::shape, "{}: the index {} must have the rank of {}", op, describe(index), describe(x));
+    fail(ErrorName::index_shape_mismatch, "{}: the index {} must have the rank of {}", op, describe(index),
+         describe(x));
   for (int i = 0; i < x.rank(); ++i) {
     if (i == axis || x.shape()[i] == index.shape()[i]) continue;
     if (x.shape()[i] < index.shape()[i]) {
-      fail(ErrorKind::shape, "{}: the index {} does not fit {} along axis {}", op, describe(index), describe(x), i);
+      fail(ErrorName::index_shape_mismatch, "{}: the index {} does not fit {} along axis {}", op, describe(index),
+           describe(x), i);
     }
     x = slice(ops, x, i, 0, index.shape()[i]);
   }
@@ -113,7 +115,8 @@ Value scatter_add_builtin(Context& context, Args args) {
   const Tensor index = expect_index(context, args[2], "scatter_add's index");
   for (int i = 0; i < x.rank(); ++i) {
     if (x.rank() == index.rank() && (i == axis || x.shape()[i] == index.shape()[i])) continue;
-    fail(ErrorKind::shape, "scatter_add: the index {} does not fit {} along axis {}", describe(index), describe(x), i);
+    fail(ErrorName::index_shape_mismatch, "scatter_add: the index {} does not fit {} along axis {}", describe(index),
+         describe(x), i);
   }
   const int last = x.rank() - 1;
   const Operand source =
@@ -133,7 +136,7 @@ Value one_hot_builtin(Context& context, Args args) {
   Ops& ops = context.ops();
   const Tensor x = to_tensor(context, args[0], "one_hot");
   if (!is_integer(x.dtype())) {
-    fail_with(ErrorKind::type, fmt::format("one_hot takes integers, not {}", describe(x)),
+    fail_with(ErrorName::wrong_dtype, fmt::format("one_hot takes integers, not {}", describe(x)),
               {"`i64(x)` makes integers of a float tensor"});
   }
   Dim classes = is_host_int(args[1]) ? dim_of(args[1]) : Dim(expect_int(context, args[1], "num_classes"));
@@ -158,7 +161,7 @@ Value triangle(Context& context, Args args, Op keeps) {
   Ops& ops = context.ops();
   const Tensor x = to_tensor(context, args[0], "a triangle");
   if (x.rank() < 2) {
-    fail_argument(ErrorKind::shape, "x",
+    fail_argument(ErrorName::rank_too_low, "x",
                   fmt::format("{} takes matrices, not {}", keeps == Op::le ? "tril" : "triu", describe(x)),
                   {"a matrix has rows and columns: `zeros([3, 3])`"});
   }

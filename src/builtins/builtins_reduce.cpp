@@ -3,7 +3,7 @@
 #include <limits>
 #include <optional>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
 #include "value/host_tensor.h"
@@ -36,7 +36,7 @@ bool has_several_operands(Args args) {
 /// Refuses keepdims for a reduction of items, which have no axes.
 void expect_no_keepdims(Context& context, Op op, Args args) {
   if (!expect_bool(context, args[2], "keepdims")) return;
-  fail(ErrorKind::type, "{}: keepdims needs a tensor or an axis", op_def(op).name);
+  fail(ErrorName::unsuitable_argument, "{}: keepdims needs a tensor or an axis", op_def(op).name);
 }
 
 std::vector<Value> several_operands(Context& context, Op op, Args args) {
@@ -44,7 +44,8 @@ std::vector<Value> several_operands(Context& context, Op op, Args args) {
   if (args.positional == 2) expect_no_keepdims(context, op, args);
   std::vector<Value> operands(args.values.begin(), args.values.begin() + static_cast<ptrdiff_t>(args.positional));
   for (const Value& operand : operands) {
-    if (!is_operand(operand)) fail(ErrorKind::type, "{} of several operands takes no {}", name, type_name(operand));
+    if (!is_operand(operand))
+      fail(ErrorName::wrong_argument_type, "{} of several operands takes no {}", name, type_name(operand));
   }
   return operands;
 }
@@ -68,7 +69,7 @@ Value combine(Context& context, Op step, const Value& a, const Value& b) {
 }
 
 [[noreturn]] void fail_on_empty(const OpDef& reduction) {
-  fail_argument(ErrorKind::value, "x", fmt::format("{} of an empty list", reduction.name),
+  fail_argument(ErrorName::empty_input, "x", fmt::format("{} of an empty list", reduction.name),
                 {"`if len(xs) > 0 { … }` tests whether a list has items"});
 }
 
@@ -90,7 +91,7 @@ Value fold(Context& context, Op op, const std::vector<Value>& items) {
 Value reduce_tensor(Context& context, Op op, Args args) {
   const Tensor x = to_tensor(context, args[0], op_def(op).name.data());
   if ((op == Op::max || op == Op::min) && args[1].is(Tag::real)) {
-    fail_argument(ErrorKind::type, "axis", "axis must be an int, not float",
+    fail_argument(ErrorName::wrong_argument_type, "axis", "axis must be an int, not float",
                   {fmt::format("`{}imum(a, b)` compares two values element by element", op_def(op).name)});
   }
   Attrs attrs;

@@ -1,5 +1,5 @@
 // Defines builtins that rearrange tensors.
-#include "base/error.h"
+#include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "tensor/limits.h"
 #include "value/context.h"
@@ -64,7 +64,7 @@ Value expand_builtin(Context& context, Args args) {
   const int added = shape.rank() - x.rank();
   for (int i = 0; i < shape.rank(); ++i) {
     if (shape[i].hint() != -1 || !(shape[i] == Dim(-1))) continue;  // extents other than -1 are guarded in expand()
-    if (i < added) fail(ErrorKind::shape, "expand: -1 keeps an extent, but axis {} is new", i);
+    if (i < added) fail(ErrorName::shape_mismatch, "expand: -1 keeps an extent, but axis {} is new", i);
     shape[i] = x.shape()[i - added];
   }
   return expand(context.ops(), x, shape);
@@ -77,7 +77,7 @@ Value squeeze_builtin(Context& context, Args args) {
     const Dim extent = x.shape()[static_cast<int>(axes[i])];
     const bool is_one = extent == Dim(1);
     if (!is_one && !args[1].is_nil())
-      fail_with(ErrorKind::shape,
+      fail_with(ErrorName::extent_not_one,
                 fmt::format("squeeze: axis {} of {} has extent {}, not 1", axes[i], describe(x), extent.hint()),
                 {"`squeeze(x)` removes all axes of extent 1; `x[0]` picks one place of an axis"});
     if (is_one) x = select(context.ops(), x, axes[i], 0);
@@ -98,10 +98,10 @@ std::vector<Operand> expect_tensors(Context& context, const Value& v, const char
   } else if (const std::vector<Value>* items = sequence_items(v)) {
     for (const Value& item : *items) tensors.emplace_back(to_tensor(context, item, what));
   } else {
-    fail(ErrorKind::type, "{} takes a list of tensors, not {}", what, type_name(v));
+    fail(ErrorName::wrong_argument_type, "{} takes a list of tensors, not {}", what, type_name(v));
   }
   if (tensors.empty()) {
-    fail_with(ErrorKind::value, fmt::format("{}: the list is empty", what),
+    fail_with(ErrorName::empty_input, fmt::format("{}: the list is empty", what),
               {"`if len(xs) > 0 { … }` tests whether a list has items"});
   }
   return tensors;
@@ -110,7 +110,7 @@ std::vector<Operand> expect_tensors(Context& context, const Value& v, const char
 Value concat_builtin(Context& context, Args args) {
   const std::vector<Operand> parts = expect_tensors(context, args[0], "concat");
   if (parts[0].tensor.rank() == 0) {
-    fail_argument(ErrorKind::shape, "tensors", "concat: tensors without axes have nothing to join along",
+    fail_argument(ErrorName::rank_too_low, "tensors", "concat: tensors without axes have nothing to join along",
                   {"`stack([a, b])` makes a new axis; several tensors are one list: `concat([a, b])`"});
   }
   return concat(context.ops(), parts, expect_axis(context, args[1], parts[0].tensor.rank(), "concat"));
@@ -121,7 +121,7 @@ Value stack_builtin(Context& context, Args args) {
   const int axis = expect_axis(context, args[1], parts[0].tensor.rank() + 1, "stack");
   for (Operand& part : parts) {
     if (part.tensor.rank() != parts[0].tensor.rank() || !(part.tensor.shape() == parts[0].tensor.shape())) {
-      fail_with(ErrorKind::shape,
+      fail_with(ErrorName::shape_mismatch,
                 fmt::format("stack: {} and {} differ", describe(parts[0].tensor), describe(part.tensor)),
                 {"stack needs tensors of one shape; concat joins tensors that differ in the extent of one axis"});
     }
@@ -136,15 +136,16 @@ std::vector<Dim> listed_sizes(Context& context, std::span<const Value> items, Di
   Dim rest = extent;
   for (const Value& item : items) {
     const Dim size = expect_size(context, item, "split's size");
-    if (size < Dim(0)) fail(ErrorKind::value, "split: a size cannot be negative: {}", size.hint());
+    if (size < Dim(0)) fail(ErrorName::negative_size, "split: a size cannot be negative: {}", size.hint());
     if (rest < size)
-      fail(ErrorKind::shape, "split: the sizes add up to more than {}, the extent of axis {}", extent.hint(), axis);
+      fail(ErrorName::split_mismatch, "split: the sizes add up to more than {}, the extent of axis {}", extent.hint(),
+           axis);
     sizes.push_back(size);
     rest = rest - size;
   }
   if (!(rest == Dim(0))) {
-    fail(ErrorKind::shape, "split: the sizes add up to {}, not to {}, the extent of axis {}", (extent - rest).hint(),
-         extent.hint(), axis);
+    fail(ErrorName::split_mismatch, "split: the sizes add up to {}, not to {}, the extent of axis {}",
+         (extent - rest).hint(), extent.hint(), axis);
   }
   return sizes;
 }
@@ -152,7 +153,8 @@ std::vector<Dim> listed_sizes(Context& context, std::span<const Value> items, Di
 // Returns the sizes of parts of `size` elements; the last may be smaller, and there is at least one.
 std::vector<Dim> even_sizes(Dim size, Dim extent) {
   if (size < Dim(1)) {
-    fail_argument(ErrorKind::value, "by", fmt::format("split: the size must be positive, not {}", size.hint()),
+    fail_argument(ErrorName::argument_out_of_range, "by",
+                  fmt::format("split: the size must be positive, not {}", size.hint()),
                   {"`split(x, 2)` makes parts of 2 elements each"});
   }
   if (!(size < extent)) return {extent};
@@ -181,14 +183,17 @@ Value split_tensor(Context& context, const Tensor& x, const Value& by, const Val
 Value split_builtin(Context& context, Args args) {
   if (is_text(args[0])) {
     if (is_host_number(args[1])) {
-      fail_argument(ErrorKind::type, "by", fmt::format("split cuts a str at a str, not at {}", type_name(args[1])),
+      fail_argument(ErrorName::wrong_argument_type, "by",
+                    fmt::format("split cuts a str at a str, not at {}", type_name(args[1])),
                     {"`split(s, \" \")` cuts at spaces, `split(s, \" \", limit: 1)` at most once"});
     }
     if (args[2].is_nil()) return split_text(context, args[0], args[1], args[3]);
-    fail_with(ErrorKind::type, "split: a str has no axis", {"split(text, by, limit: 1) cuts at most once"});
+    fail_with(ErrorName::unsuitable_argument, "split: a str has no axis",
+              {"split(text, by, limit: 1) cuts at most once"});
   }
-  if (!args[0].is(Tag::tensor)) fail(ErrorKind::type, "split takes a str or a tensor, not {}", type_name(args[0]));
-  if (!args[3].is_nil()) fail(ErrorKind::type, "split: limit is for a str, not for a tensor");
+  if (!args[0].is(Tag::tensor))
+    fail(ErrorName::wrong_argument_type, "split takes a str or a tensor, not {}", type_name(args[0]));
+  if (!args[3].is_nil()) fail(ErrorName::unsuitable_argument, "split: limit is for a str, not for a tensor");
   return split_tensor(context, args[0].tensor(), args[1], args[2].is_nil() ? Value(0) : args[2]);
 }
 
@@ -217,9 +222,9 @@ struct Margins {
 
 int64_t expect_margin(Context& context, const Value& v) {
   const int64_t margin = expect_int(context, v, "pad's width");
-  if (margin < 0) fail(ErrorKind::value, "pad: a width cannot be negative: {}", margin);
+  if (margin < 0) fail(ErrorName::negative_size, "pad: a width cannot be negative: {}", margin);
   if (margin > kMaxTensorBytes)
-    fail(ErrorKind::memory, "pad: a width of {} is beyond any memory", margin);  // and must not wrap around
+    fail(ErrorName::tensor_too_large, "pad: a width of {} is beyond any memory", margin);  // and must not wrap around
   return margin;
 }
 
@@ -233,15 +238,15 @@ std::vector<Margins> expect_margins(Context& context, const Value& v, int rank) 
     std::fill(margins.begin(), margins.end(), Margins{width, width});
   } else if (!items->empty() && sequence_items(items->front())) {
     if (items->size() != margins.size())
-      fail(ErrorKind::shape, "pad: {} pairs of widths for rank {}", items->size(), rank);
+      fail(ErrorName::rank_mismatch, "pad: {} pairs of widths for rank {}", items->size(), rank);
     for (size_t axis = 0; axis < margins.size(); ++axis) {
       const std::vector<Value>* pair = sequence_items((*items)[axis]);
-      if (!pair || pair->size() != 2) fail(ErrorKind::value, "pad: each axis takes a pair (before, after)");
+      if (!pair || pair->size() != 2) fail(ErrorName::length_mismatch, "pad: each axis takes a pair (before, after)");
       margins[axis] = {expect_margin(context, (*pair)[0]), expect_margin(context, (*pair)[1])};
     }
   } else {
     if (items->size() % 2 != 0 || items->size() / 2 > margins.size()) {
-      fail(ErrorKind::shape, "pad: {} widths for rank {}; two per axis, from the last on", items->size(), rank);
+      fail(ErrorName::rank_mismatch, "pad: {} widths for rank {}; two per axis, from the last on", items->size(), rank);
     }
     for (size_t i = 0; i < items->size() / 2; ++i) {
       margins[margins.size() - 1 - i] = {expect_margin(context, (*items)[2 * i]),
@@ -253,7 +258,8 @@ std::vector<Margins> expect_margins(Context& context, const Value& v, int rank) 
 
 Value pad_builtin(Context& context, Args args) {
   const Tensor x = to_tensor(context, args[0], "pad");
-  if (!is_host_number(args[2])) fail(ErrorKind::type, "pad's value must be a number, not {}", type_name(args[2]));
+  if (!is_host_number(args[2]))
+    fail(ErrorName::wrong_argument_type, "pad's value must be a number, not {}", type_name(args[2]));
   const std::vector<Margins> margins = expect_margins(context, args[1], x.rank());
   Shape shape = x.shape();
   bool changes = false;

@@ -1,7 +1,7 @@
 // Defines builtins on strings.
 #include <limits>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
 #include "value/format.h"
@@ -56,7 +56,7 @@ Value replace_builtin(Context& context, Args args) {
   const std::string& text = expect_string(context, args[0], "replace's text");
   const std::string& old = expect_string(context, args[1], "the text to replace");
   const std::string& now = expect_string(context, args[2], "the replacement");
-  if (old.empty()) fail(ErrorKind::value, "replace: the text to replace is empty");
+  if (old.empty()) fail(ErrorName::empty_text, "replace: the text to replace is empty");
   std::string result;
   size_t at = 0;
   StopMeter meter;
@@ -126,7 +126,7 @@ Value split_text(Context& context, const Value& given, const Value& by, const Va
   const std::string& text = expect_string(context, given, "split's text");
   const int64_t cuts =
       limit.is_nil() ? std::numeric_limits<int64_t>::max() : expect_int(context, limit, "split's limit");
-  if (cuts < 0) fail(ErrorKind::value, "split: the limit must not be negative, got {}", cuts);
+  if (cuts < 0) fail(ErrorName::argument_out_of_range, "split: the limit must not be negative, got {}", cuts);
   std::vector<Value> parts;
   const auto is_last = [&] { return static_cast<int64_t>(parts.size()) == cuts; };
   if (by.is_nil()) {
@@ -138,7 +138,7 @@ Value split_text(Context& context, const Value& given, const Value& by, const Va
     return make_list(std::move(parts));
   }
   const std::string& separator = expect_string(context, by, "split's separator");
-  if (separator.empty()) fail(ErrorKind::value, "split: the separator is empty");
+  if (separator.empty()) fail(ErrorName::empty_text, "split: the separator is empty");
   size_t at = 0;
   for (size_t found; !is_last() && (found = text.find(separator, at)) != std::string::npos;
        at = found + separator.size()) {

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
 #include "value/format.h"
@@ -63,9 +63,9 @@ Value len_builtin(Context& context, Args args) {
   if (v.is(Tag::record)) return static_cast<int64_t>(v.as<Record>().values.size());
   if (is_text(v)) return static_cast<int64_t>(expect_text(context, v, "len").code_points().count());
   if (v.is(Tag::range)) return from_dim(count_between(dim_of(v.as<Range>().begin), dim_of(v.as<Range>().end)));
-  if (!v.is(Tag::tensor)) fail(ErrorKind::type, "{} has no length", type_name(v));
+  if (!v.is(Tag::tensor)) fail(ErrorName::wrong_argument_type, "{} has no length", type_name(v));
   if (v.tensor().rank() == 0) {
-    fail_with(ErrorKind::type, fmt::format("{} has no length: it has no axis", describe(v.tensor())),
+    fail_with(ErrorName::wrong_argument_type, fmt::format("{} has no length: it has no axis", describe(v.tensor())),
               {"`x.item()` reads the number in it"});
   }
   return from_dim(v.tensor().shape()[0]);
@@ -94,20 +94,22 @@ template <class Number> Number parse(const std::string& text, const char* type) 
   if (!digits.empty() && digits[0] == '+' && digits.size() > 1 && digits[1] != '-') digits.remove_prefix(1);
   Number number{};
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (status == std::errc::result_out_of_range) fail(ErrorKind::value, "'{}' is too large for {}", text, type);
+  if (status == std::errc::result_out_of_range)
+    fail(ErrorName::number_out_of_range, "'{}' is too large for {}", text, type);
   if (status != std::errc() || end != digits.data() + digits.size())
-    fail_with(ErrorKind::value, fmt::format("'{}' is not {}", text, type), hints_for_number(digits, type));
+    fail_with(ErrorName::text_not_a_number, fmt::format("'{}' is not {}", text, type), hints_for_number(digits, type));
   return number;
 }
 
 Value int_builtin(Context& context, Args args) {
   if (is_text(args[0])) return parse<int64_t>(expect_string(context, args[0], "int"), "an int");
   const Value number = args[0].is(Tag::tensor) ? read_item(context, args[0].tensor()) : args[0];
-  if (!is_host_number(number)) fail(ErrorKind::type, "cannot make an int of {}", type_name(args[0]));
+  if (!is_host_number(number)) fail(ErrorName::wrong_argument_type, "cannot make an int of {}", type_name(args[0]));
   if (scalar_of(number).type == ScalarType::real) {  // also rejects NaN
     const Value is_in_range =
         apply_scalar(ScalarOp::lt, apply_scalar(ScalarOp::abs, number), Value(9223372036854775808.0));
-    if (!truth(context, is_in_range)) fail(ErrorKind::value, "{} is not an int", to_string(context, number));
+    if (!truth(context, is_in_range))
+      fail(ErrorName::number_out_of_range, "{} is not an int", to_string(context, number));
   }
   return apply_scalar(ScalarOp::to_integer, number);
 }
@@ -115,7 +117,7 @@ Value int_builtin(Context& context, Args args) {
 Value float_builtin(Context& context, Args args) {
   if (is_text(args[0])) return parse<double>(expect_string(context, args[0], "float"), "a float");
   const Value number = args[0].is(Tag::tensor) ? read_item(context, args[0].tensor()) : args[0];
-  if (!is_host_number(number)) fail(ErrorKind::type, "cannot make a float of {}", type_name(args[0]));
+  if (!is_host_number(number)) fail(ErrorName::wrong_argument_type, "cannot make a float of {}", type_name(args[0]));
   return apply_scalar(ScalarOp::to_real, number);
 }
 
@@ -141,15 +143,15 @@ ErrorKind expect_kind(Context& context, const Value& value) {
   for (ErrorKind kind : {ErrorKind::type, ErrorKind::shape, ErrorKind::index, ErrorKind::value, ErrorKind::user}) {
     if (name == name_of(kind)) return kind;
   }
-  fail(ErrorKind::value, "an error may be of the kinds type, shape, index, value and user, not '{}'", name);
+  fail(ErrorName::unknown_choice, "an error may be of the kinds type, shape, index, value and user, not '{}'", name);
 }
 
 Value error_builtin(Context& context, Args args) {
-  const ErrorKind kind = expect_kind(context, args[1]);
+  const ErrorName name = raised_error(expect_kind(context, args[1]));
   std::vector<std::string> hints;
   if (!args[3].is_nil()) hints.push_back(expect_string(context, args[3], "the hint of an error"));
-  if (args[2].is_nil()) fail_with(kind, to_string(context, args[0]), std::move(hints));
-  fail_argument(kind, expect_string(context, args[2], "the parameter of an error"), to_string(context, args[0]),
+  if (args[2].is_nil()) fail_with(name, to_string(context, args[0]), std::move(hints));
+  fail_argument(name, expect_string(context, args[2], "the parameter of an error"), to_string(context, args[0]),
                 std::move(hints));
 }
 
@@ -167,7 +169,7 @@ std::string describe_side(Context& context, const Value& source, const Value& va
                     right = describe_side(context, parts[5], parts[2]);
   const char* joint = left.empty() || right.empty() ? "" : " and ";
   const char* where = left.empty() && right.empty() ? "" : ", where ";
-  fail_with(ErrorKind::user,
+  fail_with(ErrorName::assertion_failed,
             fmt::format("assertion failed: {}{}{}{}{}", parts[3].as<String>().text, where, left, joint, right));
 }
 
@@ -176,7 +178,7 @@ Value assert_builtin(Context& context, Args args) {
   if (args[1].is(Tag::tuple) && !args[1].as<Tuple>().items.empty() && args[1].as<Tuple>().items[0].is(Tag::absent)) {
     fail_comparison(context, args[1].as<Tuple>().items);
   }
-  fail_with(ErrorKind::user, args[1].is_nil() ? "assertion failed" : to_string(context, args[1]));
+  fail_with(ErrorName::assertion_failed, args[1].is_nil() ? "assertion failed" : to_string(context, args[1]));
 }
 
 Value read_clock(Context&, std::span<Value>) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "value/context.h"
 #include "vm/arguments.h"
 #include "vm/tensor_calls.h"
@@ -40,7 +40,7 @@ class Equation {
     }
     if (inputs_.size() != operands.size())
       fail_with(
-          ErrorKind::value,
+          ErrorName::malformed_einsum,
           fmt::format("einsum: '{}' names {} operands, but {} were given", text_, inputs_.size(), operands.size()),
           {"each term before the arrow is a tensor's: `einsum(\"ij,jk->ik\", a, b)`"});
     for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = expand(inputs_[i], operands[i].rank(), i);
@@ -57,7 +57,9 @@ class Equation {
   const Labels& output() const { return output_; }
 
  private:
-  [[noreturn]] void bad(const std::string& why) const { fail(ErrorKind::value, "einsum: '{}' {}", text_, why); }
+  [[noreturn]] void bad(const std::string& why) const {
+    fail(ErrorName::malformed_einsum, "einsum: '{}' {}", text_, why);
+  }
 
   // `rank` is -1 for the result, whose ellipsis has as many axes as the largest of the operands'.
   Labels expand(const std::string& term, int rank, size_t operand) {
@@ -69,7 +71,8 @@ class Equation {
     }
     const int named = static_cast<int>(letters.size());
     if (rank >= 0 && (dots == std::string::npos ? named != rank : named > rank)) {
-      fail(ErrorKind::shape, "einsum: operand {} has rank {}, but '{}' names {} axes", operand, rank, term, named);
+      fail(ErrorName::rank_mismatch, "einsum: operand {} has rank {}, but '{}' names {} axes", operand, rank, term,
+           named);
     }
     if (dots == std::string::npos) return letters;
     const int width = rank >= 0 ? rank - named : widest_;
@@ -129,7 +132,7 @@ class Contraction {
       const Shape& shape = term.tensor.shape();
       const Dim n = shape[static_cast<int>(i)];
       if (!(n == shape[static_cast<int>(twin)])) {
-        fail(ErrorKind::shape, "einsum: '{}' is {} and {} in one operand", term.labels[i], n.hint(),
+        fail(ErrorName::shape_mismatch, "einsum: '{}' is {} and {} in one operand", term.labels[i], n.hint(),
              shape[static_cast<int>(twin)].hint());
       }
       const std::vector<int64_t> order =
@@ -155,8 +158,8 @@ class Contraction {
         for (const Term& other : terms) {
           if (!contains(other.labels, label) || extent(other, label) == mine) continue;
           if (!(mine == Dim(1)) && !(extent(other, label) == Dim(1))) {
-            fail(ErrorKind::shape, "einsum: '{}' is {} in {} but {} in {}", label, mine.hint(), describe(term.tensor),
-                 extent(other, label).hint(), describe(other.tensor));
+            fail(ErrorName::shape_mismatch, "einsum: '{}' is {} in {} but {} in {}", label, mine.hint(),
+                 describe(term.tensor), extent(other, label).hint(), describe(other.tensor));
           }
           drop = drop || mine == Dim(1);
         }
@@ -224,7 +227,7 @@ class Contraction {
 }  // namespace
 
 Tensor einsum(Context& context, std::string_view text, const std::vector<Tensor>& operands) {
-  if (operands.empty()) fail(ErrorKind::value, "einsum needs at least one tensor");
+  if (operands.empty()) fail(ErrorName::empty_input, "einsum needs at least one tensor");
   const Equation equation(text, operands);
   std::vector<Term> terms;
   for (size_t i = 0; i < operands.size(); ++i) terms.push_back({operands[i], equation.inputs()[i]});

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "bytecode/declaration.h"
 
 namespace tsl {
@@ -31,7 +31,7 @@ void BuiltinTable::add_rows(std::span<const Builtin> rows) {
 
 void BuiltinTable::define(const Builtin& builtin) {
   const Name name = interner_.intern(builtin.name);
-  if (contains(name)) fail(ErrorKind::name, "there is a builtin '{}' already", builtin.name);
+  if (contains(name)) fail(ErrorName::name_taken, "there is a builtin '{}' already", builtin.name);
   signature(builtin);
   add_rows({&builtin, 1});
   values_[name] = rows_[name];
@@ -40,7 +40,7 @@ void BuiltinTable::define(const Builtin& builtin) {
 void BuiltinTable::define(const ForeignType& type) {
   require_type_name(type.name, interner_);
   const Name name = interner_.intern(type.name);
-  if (foreign_type(name)) fail(ErrorKind::name, "there is a type '{}' already", type.name);
+  if (foreign_type(name)) fail(ErrorName::name_taken, "there is a type '{}' already", type.name);
   foreign_types_[name] = &type;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error_names.h"
 #include "syntax/fail_at.h"
 #include "syntax/parser.h"
 #include "value/builtin.h"
@@ -22,10 +23,10 @@ TypeAlternative alternative(const Annotation& annotation, const Builtins* builti
     const ValueKind* kind = kind_named(base);
     if (!type.dtype && !kind && builtins) type.foreign = builtins->foreign_type(annotation.base);
     if (!type.dtype && !kind && !type.foreign)
-      fail_at(ErrorKind::name, annotation.span, fmt::format("unknown type '{}'", base));
+      fail_at(ErrorName::unknown_type, annotation.span, fmt::format("unknown type '{}'", base));
     const bool any_tensor = base == "tensor" && annotation.has_shape;
     if (!type.dtype && annotation.has_shape && !any_tensor) {
-      fail_at(ErrorKind::type, annotation.span, fmt::format("'{}' has no dimensions", base));
+      fail_at(ErrorName::type_without_dimensions, annotation.span, fmt::format("'{}' has no dimensions", base));
     }
     if (!type.dtype && !any_tensor) type.kind = kind;
   }
@@ -42,7 +43,7 @@ TypeAlternative alternative(const Annotation& annotation, const Builtins* builti
 }
 
 [[noreturn]] void not_constant(const Expr& e) {
-  fail_at(ErrorKind::syntax, e.span, "the default of a builtin's parameter is a constant");
+  fail_at(ErrorName::malformed_declaration, e.span, "the default of a builtin's parameter is a constant");
 }
 
 Value constant(const Expr& e) {
@@ -100,8 +101,8 @@ void require_type_name(std::string_view name, Interner& names) {
   const auto parameters = declared->function->parameters;
   const Annotation* const annotation = parameters.size() == 1 ? parameters[0].annotation : nullptr;
   if (!annotation || !annotation->base || *annotation->base != name)
-    fail(ErrorKind::syntax, "'{}' is no name of a type", name);
-  if (kind_named(name) || dtype_named(name)) fail(ErrorKind::name, "there is a type '{}' already", name);
+    fail(ErrorName::malformed_declaration, "'{}' is no name of a type", name);
+  if (kind_named(name) || dtype_named(name)) fail(ErrorName::name_taken, "there is a type '{}' already", name);
 }
 
 Signature parse_signature(std::string_view text, Interner& names, const Builtins* builtins) {
@@ -112,7 +113,8 @@ Signature parse_signature(std::string_view text, Interner& names, const Builtins
   std::vector<Name> dims;  // their values follow the parameters', where `...rest` would be
   const RegisterOf register_of = [&](const Variable& dim) -> uint16_t {
     if (declared->rest)
-      fail_at(ErrorKind::name, dim.span, fmt::format("beside '...', a dimension has no name, not '{}'", *dim.name));
+      fail_at(ErrorName::misplaced_dimension, dim.span,
+              fmt::format("beside '...', a dimension has no name, not '{}'", *dim.name));
     const auto parameter = std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& each) {
       return each.variable->name == dim.name;  // whose value the dimension is
     });

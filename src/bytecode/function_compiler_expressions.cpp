@@ -1,4 +1,5 @@
 // Compiles expressions.
+#include "base/error_names.h"
 #include "bytecode/function_compiler.h"
 #include "bytecode/queries.h"
 #include "value/builtin.h"
@@ -93,7 +94,7 @@ void FunctionCompiler::name(const NameExpr& e, Reg dst) {
 
 void FunctionCompiler::typed(const TypedExpr& e, Reg dst) {
   const auto dtype = dtype_named(*e.dtype);
-  if (!dtype) fail_at(ErrorKind::type, e.span, fmt::format("'{}' is not a dtype", *e.dtype));
+  if (!dtype) fail_at(ErrorName::unknown_dtype, e.span, fmt::format("'{}' is not a dtype", *e.dtype));
   const uint32_t value = constant(e.is_integer ? Value(e.integer) : Value(e.real));
   emit(Opcode::typed, e.span, dst, value, static_cast<uint32_t>(*dtype));
 }
@@ -319,7 +320,7 @@ uint16_t FunctionCompiler::call_shape(const CallExpr& e, bool is_method) {
   for (const Argument& argument : e.args) {
     if (argument.name) shape.names.push_back(argument.name);
     else if (shape.names.empty()) ++shape.positional;
-    else fail_at(ErrorKind::syntax, argument.span, "a positional argument cannot follow a named one");
+    else fail_at(ErrorName::positional_after_named, argument.span, "a positional argument cannot follow a named one");
   }
   const CallShape without_object = shape;
   if (is_method) {

@@ -2,6 +2,7 @@
 #include <bit>
 #include <optional>
 
+#include "base/error_names.h"
 #include "bytecode/declaration.h"
 #include "bytecode/function_compiler.h"
 #include "bytecode/liveness.h"
@@ -200,7 +201,7 @@ void FunctionCompiler::forget_registers(uint32_t first) {
 // ---- Code ----------------------------------------------------------------------------------------------
 
 uint16_t FunctionCompiler::narrow(size_t index, Span span, const char* what) const {
-  if (index >= 0xFFFF) fail_at(ErrorKind::limit, span, fmt::format("too many {} in one function", what));
+  if (index >= 0xFFFF) fail_at(ErrorName::function_too_large, span, fmt::format("too many {} in one function", what));
   return static_cast<uint16_t>(index);
 }
 

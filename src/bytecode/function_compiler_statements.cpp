@@ -1,4 +1,5 @@
 // Compiles statements.
+#include "base/error_names.h"
 #include "base/run_watch.h"
 #include "bytecode/function_compiler.h"
 #include "bytecode/queries.h"
@@ -263,7 +264,7 @@ const Variable& FunctionCompiler::target_root(const Expr& target, std::vector<co
     e = e->kind == ExprKind::index ? as<IndexExpr>(*e).object : as<FieldExpr>(*e).object;
   }
   if (e->kind != ExprKind::name || !as<NameExpr>(*e).variable) {
-    fail_at(ErrorKind::syntax, target.span, "only a variable, or a part of one, can be assigned to");
+    fail_at(ErrorName::wrong_assignment_target, target.span, "only a variable, or a part of one, can be assigned to");
   }
   return *as<NameExpr>(*e).variable;
 }

@@ -41,7 +41,7 @@ std::unique_ptr<Engine> open_engine(const report::OpenedDump& dump, const Engine
     engine->devices().at(engine->runtime().default_device());
     return engine;
   } catch (Failure& failure) {
-    if (failure.error().kind == ErrorKind::device && given.device.empty())
+    if (failure.error().kind() == ErrorKind::device && given.device.empty())
       failure.error().hints.push_back(
           fmt::format("the dump is of {}; with --device cpu its kernels run on the CPU", options.device));
     throw;

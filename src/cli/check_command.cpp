@@ -45,7 +45,7 @@ int run_check(const Command& command, bool color) {
   settle_warnings(command.engine.warnings, errors);
   int code = 0;
   for (const Error& error : errors) {
-    if (error.kind == ErrorKind::syntax) code = kExitSyntax;
+    if (error.kind() == ErrorKind::syntax) code = kExitSyntax;
     else if (!error.is_warning && code == 0) code = kExitFailed;
     if (!command.report.json) std::cerr << render(error, workspace.sources(), color) << std::flush;
   }

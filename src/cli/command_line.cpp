@@ -55,7 +55,7 @@ void add_general_options(CLI::App& app, Command& command, std::string& code, std
   app.add_flag("--check", command.check,
                "Only look for errors that are known without running: syntax, names, calls, types");
   if (!app.get_option_no_throw("--json"))  // that of explain
-    app.add_flag("--json", command.report.json, "What --check finds as JSON");
+    app.add_flag("--json", command.report.json, "What --check finds, or the errors of a run, as JSON");
   for (const EngineOption& option : engine_options()) {
     app.option_defaults()->group(option.group);
     add_engine_option(app, option, command.engine, profile);
@@ -171,10 +171,6 @@ int parse_command(int argc, char** argv, Command& command) {
   if (app.count("--profile") > 0) set_option(command.engine, "profile", profile == "true" ? "on" : profile);
   const int settled = app.count("-e") > 0 ? settle_code(app, command, app.remaining(), std::span(argv, argv + argc))
                                           : settle_script(app, command, app.remaining());
-  if (command.report.json && !command.check && !command.report.explain) {
-    std::cerr << "tsl: --json goes with --check\nRun with --help for more information.\n";
-    return kExitUsage;
-  }
   for (const char* const option : {"--sort", "--group", "--rows"}) {
     if (app.count(option) == 0 || command.engine.reports.profile) continue;
     std::cerr << "tsl: " << option << " goes with --profile\n" << kMoreHelp;

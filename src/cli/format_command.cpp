@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "base/error_names.h"
 #include "cli/program.h"
 #include "engine/modules.h"
 #include "io/bytes.h"
@@ -22,7 +23,7 @@ std::vector<fs::path> find_scripts(const std::vector<std::string>& paths, const 
     for (fs::recursive_directory_iterator entry(path, failed), end; !failed && entry != end; entry.increment(failed)) {
       if (entry->path().extension() == ".tsl") scripts.push_back(entry->path());
     }
-    if (failed) fail(ErrorKind::io, "cannot look for {} in {}: {}", purpose, path, failed.message());
+    if (failed) fail(ErrorName::cannot_read_file, "cannot look for {} in {}: {}", purpose, path, failed.message());
   }
   std::sort(scripts.begin(), scripts.end());
   return scripts;
@@ -35,7 +36,7 @@ enum class FormatResult { unchanged, changed, failed, syntax_error };
 
 FormatResult show_failure(const Failure& failure, const SourceMap& sources, bool color) {
   std::cerr << render(failure.error(), sources, color) << std::flush;
-  return failure.error().kind == ErrorKind::syntax ? FormatResult::syntax_error : FormatResult::failed;
+  return failure.error().kind() == ErrorKind::syntax ? FormatResult::syntax_error : FormatResult::failed;
 }
 
 /// Formats a file in place, or standard input to standard output; with `check` only says whether that changes it.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "base/error_names.h"
 #include "cli/command_table.h"
 #include "engine/library.h"
 #include "value/builtin.h"
@@ -42,7 +43,7 @@ const KeywordRow kKeywords[] = {
      "import nn     import \"./util.tsl\" as util     from nn import linear as dense\n"
      "  binds a module of the standard library or a file, or names in it"},
     {{"try", "catch"},
-     "try { … } catch e { print(e.kind, e.message) }\n  runs the second block if there is an error in the first"},
+     "try { … } catch e { print(e.name, e.message) }\n  runs the second block if there is an error in the first"},
     {{"and", "or", "not"},
      "a and b     a or b     not a\n  combines conditions; the right side is computed only if it matters"},
     {{"true", "false"}, "true     false\n  the values of conditions"},
@@ -65,6 +66,7 @@ class HelpSearch {
     search_keywords();
     search_builtins();
     search_modules();
+    search_errors();
   }
 
   const std::vector<std::string>& found() const { return found_; }
@@ -125,6 +127,13 @@ class HelpSearch {
         const std::string path = module + "." + *name;
         if (is_wanted(path) | is_wanted(*name)) found_.push_back(module + "." + language_help(import, path));
       }
+    }
+  }
+
+  void search_errors() {
+    for (const ErrorRow& row : error_catalogue()) {
+      if (is_wanted(std::string(row.name)))
+        found_.push_back(fmt::format("{}, an error of the kind {}\n  {}\n", row.name, name_of(row.kind), row.when));
     }
   }
 

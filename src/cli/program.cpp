@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "analysis/json.h"
 #include "engine/modules.h"
 #include "engine/run_reports.h"
 #include "prompt/session.h"
@@ -100,15 +101,15 @@ std::string title_of(const Command& command) {
   return command.kind == Command::Kind::code ? "<command line>" : "<stdin>";
 }
 
-void show(const Error& error, Engine& engine, bool color) {
+void show(const Error& error, const SourceMap& sources, ErrorForm form) {
   std::fflush(stdout);
-  std::cerr << render(error, engine.sources(), color) << std::flush;
+  std::cerr << (form.json ? analysis::error_json(error, sources) : render(error, sources, form.color)) << std::flush;
 }
 
-int report_error(const Error& error, Engine& engine, bool color) {
-  show(error, engine, color);
-  if (error.kind == ErrorKind::syntax) return kExitSyntax;
-  return error.kind == ErrorKind::interrupt ? kExitInterrupted : kExitFailed;
+int report_error(const Error& error, const SourceMap& sources, ErrorForm form) {
+  show(error, sources, form);
+  if (error.kind() == ErrorKind::syntax) return kExitSyntax;
+  return error.kind() == ErrorKind::interrupt ? kExitInterrupted : kExitFailed;
 }
 
 namespace {
@@ -123,14 +124,14 @@ size_t terminal_width() {
 }
 
 /// Writes the profile of the run, also of one that failed. Returns the exit code.
-int write_profile(const Command& command, Engine& engine, bool color, int code) {
+int write_profile(const Command& command, Engine& engine, ErrorForm form, int code) {
   if (!command.engine.reports.needs_profile()) return code;
   std::fflush(stdout);
   try {
-    write_profiles(engine, title_of(command), color, terminal_width(),
+    write_profiles(engine, title_of(command), form.color, terminal_width(),
                    [](std::string_view text) { std::cerr << text << std::flush; });
   } catch (const Failure& failure) {
-    const int failed = report_error(failure.error(), engine, color);
+    const int failed = report_error(failure.error(), engine.sources(), form);
     return code == 0 ? failed : code;
   }
   return code;
@@ -152,6 +153,7 @@ int run_command(int argc, char** argv) {
   if (is_piped) command.kind = Command::Kind::input;  // tsl < script
 
   const bool color = wants_color(command.color);
+  const ErrorForm form{color, command.report.json && !command.report.explain};
   if (command.check && command.kind != Command::Kind::prompt) return run_check(command, color);
   command.engine.defer_errors = command.kind != Command::Kind::prompt && !command.interactive;
   std::unique_ptr<Engine> opened;
@@ -159,28 +161,28 @@ int run_command(int argc, char** argv) {
     begin_reports(command);
     opened = std::make_unique<Engine>(command.engine);
   } catch (const Failure& failure) {  // no such device, or no place for a report
-    std::cerr << render(failure.error(), SourceMap(), color) << std::flush;
+    show(failure.error(), SourceMap(), form);
     return kExitFailed;
   }
   Engine& engine = *opened;
   if (command.report.takes_output()) engine.output = [](std::string_view text) { std::cerr << text << std::flush; };
-  engine.show_warning = [&](const Error& warning) { show(warning, engine, color); };
+  engine.show_warning = [&](const Error& warning) { show(warning, engine.sources(), form); };
   if (isatty(STDERR_FILENO) != 0)
     engine.interpreter().progress_line().write = [](std::string_view text) { std::cerr << text << std::flush; };
   const InterruptScope interrupts(engine);
   int code = 0;
   try {
     run_main(command, engine);
-  } catch (const Failure& failure) { code = report_error(failure.error(), engine, color); }
+  } catch (const Failure& failure) { code = report_error(failure.error(), engine.sources(), form); }
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
   if (wants_prompt && !command.check && code != kExitInterrupted) {
-    prompt::run_session(engine, color);
+    prompt::run_session(engine, color, [&](const Error& error) { show(error, engine.sources(), form); });
     code = 0;
   }
-  code = write_profile(command, engine, color, code);
+  code = write_profile(command, engine, form, code);
   try {
     write_reports(command, engine, wants_color(command.color, STDOUT_FILENO));  // also for a program that has failed
-  } catch (const Failure& failure) { code = report_error(failure.error(), engine, color); }
+  } catch (const Failure& failure) { code = report_error(failure.error(), engine.sources(), form); }
   return code;
 }
 

@@ -101,8 +101,14 @@ int run_check(const Command& command, bool color);
 /// Shows, clears or limits the cache of kernels on disk.
 int run_cache(const CacheCommand& command);
 
+/// How a run writes errors and warnings to standard error.
+struct ErrorForm {
+  bool color = false;
+  bool json = false;  // an object a line
+};
+
 /// Prints an error or a warning to standard error.
-void show(const Error& error, Engine& engine, bool color);
+void show(const Error& error, const SourceMap& sources, ErrorForm form);
 /// Makes what reports need before a program runs, so that a folder that cannot be used costs no run. Throws Failure
 /// (io).
 void begin_reports(Command& command);
@@ -114,6 +120,6 @@ int run_bench(const Command& command, bool color);
 int run_diff(const std::vector<std::string>& dumps);
 
 /// Prints an error to standard error and returns the exit code for it.
-int report_error(const Error& error, Engine& engine, bool color);
+int report_error(const Error& error, const SourceMap& sources, ErrorForm form);
 
 }  // namespace tsl

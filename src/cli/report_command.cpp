@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "engine/run_reports.h"
 #include "report/dump.h"
 #include "report/explain.h"
@@ -23,8 +23,11 @@ report::ExplainOptions explain_options(const ReportCommand& command, const repor
   options.declarations = report::declarations_of(recording, command.function);
   if (!options.declarations->empty()) return options;
   const std::vector<std::string> known = report::functions_of(recording);
-  Error error{
-      ErrorKind::name, fmt::format("no calls of `{}` were compiled by themselves", command.function), {}, {}, {}};
+  Error error{ErrorName::nothing_compiled,
+              fmt::format("no calls of `{}` were compiled by themselves", command.function),
+              {},
+              {},
+              {}};
   if (const std::string near = nearest_name(command.function, known); !near.empty())
     error.hints.push_back(fmt::format("did you mean `{}`?", near));
   else if (known.empty())

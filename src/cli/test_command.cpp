@@ -2,6 +2,7 @@
 #include <chrono>
 #include <iostream>
 
+#include "base/error_names.h"
 #include "cli/program.h"
 #include "cli/test_script.h"
 #include "engine/modules.h"
@@ -18,9 +19,9 @@ namespace {
 std::vector<fs::path> choose_scripts(const TestCommand& command) {
   std::vector<fs::path> scripts = find_scripts(command.paths, "tests");
   if (scripts.empty())
-    fail(ErrorKind::io, "there are no tests: no .tsl file is under {}", fmt::join(command.paths, ", "));
+    fail(ErrorName::no_tests, "there are no tests: no .tsl file is under {}", fmt::join(command.paths, ", "));
   std::erase_if(scripts, [&](const fs::path& path) { return path.string().find(command.filter) == std::string::npos; });
-  if (scripts.empty()) fail(ErrorKind::io, "there are no tests: no path contains {}", command.filter);
+  if (scripts.empty()) fail(ErrorName::no_tests, "there are no tests: no path contains {}", command.filter);
   return scripts;
 }
 

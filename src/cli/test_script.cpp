@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_names.h"
 #include "cli/program.h"
 #include "engine/modules.h"
 #include "syntax/parser.h"
@@ -63,7 +64,7 @@ Outcome run_once(const std::string& path, std::string text, EngineOptions option
   Outcome outcome;
   std::string output;
   engine.output = [&output](std::string_view printed) { output += printed; };
-  engine.show_warning = [&engine](const Error& warning) { show(warning, engine, false); };
+  engine.show_warning = [&engine](const Error& warning) { show(warning, engine.sources(), {}); };
   try {
     engine.modules().run_script(path, std::move(text), path);
   } catch (const Failure& failure) { outcome.error = failure.error(); }
@@ -101,7 +102,7 @@ class TolerantText {
     const uint32_t at = position_in_script(place.begin);
     const auto holds = [&](const Span& span) { return span.begin <= at && at < span.end; };
     const auto statement = std::find_if(statements_.begin(), statements_.end(), holds);
-    if (error.kind == ErrorKind::syntax || statement == statements_.end()) {
+    if (error.kind() == ErrorKind::syntax || statement == statements_.end()) {
       const size_t before = text_.rfind('\n', at), end = std::min(text_.find('\n', at), text_.size());
       blank(before == std::string::npos ? 0 : before + 1, end);
     } else if (is_caught(place)) {
@@ -250,7 +251,7 @@ std::string TestScript::updated(const EngineOptions& options) const {
   const FullRun run = run_fully(path_, text_, options_of(options, kTiers[0]), expected_, adopt);
   const auto count = std::count_if(now.begin(), now.end(), [](const Expectation& e) { return !e.is_error; });
   if (run.printed.size() != static_cast<size_t>(count))
-    fail(ErrorKind::value, "{} was not updated: it prints {} lines, and has {} comments for them", path_,
+    fail(ErrorName::test_not_updated, "{} was not updated: it prints {} lines, and has {} comments for them", path_,
          run.printed.size(), count);
   std::string text;
   uint32_t at = 0;

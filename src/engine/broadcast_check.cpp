@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_names.h"
 #include "vm/interpreter.h"
 
 namespace tsl {
@@ -48,6 +49,7 @@ std::optional<Error> BroadcastCheck::follow(const OpDef& op, std::span<const Ope
   if (!is_reduction(op) || !goes_on || attrs.axes.size() != 2 || ops_.origin().is_backward) return std::nullopt;
   pairs_ = nullptr;
   return make_warning(
+      ErrorName::broadcast_difference,
       fmt::format("`{}` of a column [n, 1] and a vector [n] is a matrix [n, n], which is then reduced to one number",
                   name_),
       span_,

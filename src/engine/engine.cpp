@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "bytecode/builtin_table.h"
 #include "engine/library.h"
 #include "engine/modules.h"
@@ -65,7 +65,7 @@ template <class Sink, class Output> void Engine::write(const Sink& sink, const O
 
 void Engine::enter() {
   if (is_writing_)
-    fail(ErrorKind::value, "the engine cannot run a program while it writes what another one prints or logs");
+    fail(ErrorName::engine_busy, "the engine cannot run a program while it writes what another one prints or logs");
   runtime_->resume();
   runtime_->end_start_up();
 }

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "engine/library.h"
 #include "engine/modules.h"
 
@@ -38,7 +38,8 @@ bool is_file_at(const fs::path& path) {
   if (!near.empty()) hints.push_back(near);
   else if (!is_file)
     hints.push_back(fmt::format("a file is imported by its path: import \"./{}.tsl\" as {}", path, path));
-  fail_with(ErrorKind::io, fmt::format("cannot find module '{}'", path), std::move(hints), {"tried " + list});
+  fail_with(ErrorName::module_not_found, fmt::format("cannot find module '{}'", path), std::move(hints),
+            {"tried " + list});
 }
 
 }  // namespace

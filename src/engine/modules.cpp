@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "engine/engine.h"
 #include "engine/library.h"
 #include "engine/module_files.h"
@@ -40,9 +40,11 @@ template <class T> class Pushed {
 
 std::string ModuleLoader::read_file(const std::string& path) {
   std::error_code failed;
-  if (fs::is_directory(path, failed)) fail(ErrorKind::io, "cannot read {}: it is a folder", path);
+  if (fs::is_directory(path, failed)) fail(ErrorName::cannot_read_file, "cannot read {}: it is a folder", path);
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail(ErrorKind::io, "cannot read {}: {}", path, std::strerror(errno));
+  if (!file)
+    fail(errno == ENOENT ? ErrorName::file_not_found : ErrorName::cannot_read_file, "cannot read {}: {}", path,
+         std::strerror(errno));
   return read_stream(file, path);
 }
 
@@ -52,9 +54,9 @@ std::string ModuleLoader::read_stream(std::istream& stream, const std::string& n
   char piece[1 << 16];
   while (stream.read(piece, sizeof piece), stream.gcount() > 0) {
     text.append(piece, static_cast<size_t>(stream.gcount()));
-    if (text.size() > kMaxSource) fail(ErrorKind::limit, "cannot read {}: a source may take 256 MiB", name);
+    if (text.size() > kMaxSource) fail(ErrorName::source_too_large, "cannot read {}: a source may take 256 MiB", name);
   }
-  if (stream.bad()) fail(ErrorKind::io, "cannot read {}", name);
+  if (stream.bad()) fail(ErrorName::cannot_read_file, "cannot read {}", name);
   return text;
 }
 
@@ -190,7 +192,7 @@ Ref<Module> ModuleLoader::load(const ModuleSource& found, const std::string& nam
   for (const auto& [key, shown] : loading_) {
     if (key == found.key || !chain.empty()) chain += shown + " → ";
   }
-  if (!chain.empty()) fail(ErrorKind::name, "modules import one another in a circle: {}{}", chain, found.name);
+  if (!chain.empty()) fail(ErrorName::import_cycle, "modules import one another in a circle: {}{}", chain, found.name);
 
   // A module runs once, even if a trace is discarded. The prelude only declares functions.
   if (!is_internal) engine_.runtime().abort_trace("it imports a module");

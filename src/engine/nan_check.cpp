@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "base/number_text.h"
 
 namespace tsl {
@@ -73,7 +73,7 @@ void NanCheck::blame(const OpDef& op, std::span<const Operand> operands, const T
   const int64_t all = element_count(result.shape()).hint();
   const Origin origin = ops_.origin();
   Error error;
-  error.kind = ErrorKind::value;
+  error.name = ErrorName::nan_produced;
   error.message = fmt::format("`{}`{} makes {} out of inputs that have none: {} of {} element{} of {}", op.name,
                               origin.is_backward ? ", in the backward pass of this," : "",
                               made.nan ? "NaN" : "an infinity", bad, all, all == 1 ? "" : "s", describe(result));

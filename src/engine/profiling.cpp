@@ -5,7 +5,7 @@
 #include <fstream>
 #include <new>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "engine/engine.h"
 
 #include "engine/roofline.h"
@@ -84,10 +84,10 @@ std::string Profiling::timeline_json() {
 
 void Profiling::write_trace(const std::string& path) {
   std::ofstream file(path);
-  if (!file) fail(ErrorKind::io, "cannot write {}: {}", path, std::strerror(errno));
+  if (!file) fail(ErrorName::cannot_write_file, "cannot write {}: {}", path, std::strerror(errno));
   report::write_trace(view("", false), file);
   file.close();
-  if (!file) fail(ErrorKind::io, "cannot write {}: {}", path, std::strerror(errno));
+  if (!file) fail(ErrorName::cannot_write_file, "cannot write {}: {}", path, std::strerror(errno));
 }
 
 }  // namespace tsl

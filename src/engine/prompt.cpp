@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "engine/engine.h"
 #include "engine/modules.h"
 
@@ -77,7 +77,7 @@ void Prompt::assign(Name name, Value value) {
     const bool is_word = !name->empty() && std::all_of(name->begin(), name->end(), [](unsigned char c) {
       return c == '_' || std::isalnum(c) != 0;  // else the text below could be any program
     });
-    if (!is_word) fail(ErrorKind::name, "'{}' is no name of a variable", *name);
+    if (!is_word) fail(ErrorName::malformed_name, "'{}' is no name of a variable", *name);
     run(fmt::format("var {} = nil", *name), "", "<host>");
   }
   cells_.at(visible_.at(name).get())->value = std::move(value);

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "engine/engine.h"
 #include "exec/devices.h"
 #include "profile/profile.h"
@@ -51,8 +51,10 @@ std::string counters_text(const Counters& counters, Device device) {
 
 void require_writable(const std::string& path) {
   if (path.empty()) return;
-  if (path.ends_with(".tsl")) fail(ErrorKind::io, "a report would replace the script {}: name another file", path);
-  if (!std::ofstream(path, std::ios::app)) fail(ErrorKind::io, "cannot write {}: {}", path, std::strerror(errno));
+  if (path.ends_with(".tsl"))
+    fail(ErrorName::file_in_the_way, "a report would replace the script {}: name another file", path);
+  if (!std::ofstream(path, std::ios::app))
+    fail(ErrorName::cannot_write_file, "cannot write {}: {}", path, std::strerror(errno));
 }
 
 void prepare_reports(EngineOptions& options) {

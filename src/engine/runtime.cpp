@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "engine/backends.h"
 #include "engine/engine.h"
 #include "io/json.h"
@@ -129,19 +129,20 @@ Device EngineRuntime::default_device() {
 }
 
 std::unique_ptr<exec::Backend> EngineRuntime::open_device(Device device) {
-  if (!context_.permissions().gpus) fail(ErrorKind::device, "the host program does not allow {}", to_string(device));
+  if (!context_.permissions().gpus)
+    fail(ErrorName::device_not_permitted, "the host program does not allow {}", to_string(device));
   if (options_.open_backend) return options_.open_backend(device, host_);
   return backends_.at(device).open(device.ordinal, host_, options_.backend);
 }
 
 void EngineRuntime::choose_device(Device device) {
   if (!device.is_host() && !context_.permissions().gpus)
-    fail(ErrorKind::device, "the host program does not allow {}", to_string(device));
+    fail(ErrorName::device_not_permitted, "the host program does not allow {}", to_string(device));
   if (!device.is_host() && !options_.open_backend) {
     const exec::BackendEntry& backend = backends_.at(device);
     backend.probe(device.ordinal);
     if (const std::string missing = missing_for(backend, device); !missing.empty())
-      fail(ErrorKind::device, "{}", missing);
+      fail(ErrorName::no_device, "{}", missing);
   }
   default_ = device;
 }
@@ -376,7 +377,7 @@ namespace {
 template <class Enum, class Names> Enum choice_of(const char* parameter, const std::string& name, const Names& names) {
   const auto at = std::find(names.begin(), names.end(), name);
   if (at == names.end())
-    fail_argument(ErrorKind::value, parameter,
+    fail_argument(ErrorName::unknown_choice, parameter,
                   fmt::format("profile: {} is one of {}, not '{}'", parameter, fmt::join(names, ", "), name));
   return static_cast<Enum>(at - names.begin());
 }
@@ -391,7 +392,7 @@ Value EngineRuntime::profile(const Value& function, const ProfileRequest& reques
   table.rows = static_cast<size_t>(request.rows);
   const bool is_traced = !request.trace_file.empty();
   if (is_traced && !std::ofstream(request.trace_file, std::ios::app))  // before f is called for nothing
-    fail(ErrorKind::io, "cannot write {}: {}", request.trace_file, std::strerror(errno));
+    fail(ErrorName::cannot_write_file, "cannot write {}: {}", request.trace_file, std::strerror(errno));
   const std::string title = request.name.empty() ? to_repr(context_, function) : request.name;
   exec::Timeline* const whole = devices_.timeline();  // which records nothing meanwhile
   const exec::ActivityScope scope(whole, whole ? whole->range("profile(" + title + ")") : 0);

@@ -1,6 +1,6 @@
 #include "exec/backend_registry.h"
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl::exec {
 
@@ -12,7 +12,7 @@ const BackendEntry& BackendRegistry::at(Device device) const {
   for (const Row& row : rows_) {
     if (row.backend == device.backend) return row.entry;
   }
-  fail(ErrorKind::device, "no backend for {}", to_string(device));
+  fail(ErrorName::no_device, "no backend for {}", to_string(device));
 }
 
 RangeSink* BackendRegistry::ranges() const {

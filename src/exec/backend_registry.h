@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "exec/backend.h"
 #include "exec/backend_options.h"
 
@@ -17,7 +17,7 @@ namespace tsl::exec {
 /// other error says that a device cannot be used.
 class NoDevice : public Failure {
  public:
-  explicit NoDevice(std::string message) : Failure(Error{ErrorKind::device, std::move(message), {}, {}, {}}) {}
+  explicit NoDevice(std::string message) : Failure(Error{ErrorName::no_device, std::move(message), {}, {}, {}}) {}
 };
 
 /// The properties of a backend that are known before a device is open.

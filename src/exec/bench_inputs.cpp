@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "exec/devices.h"
 #include "graph/reach.h"
 #include "tensor/elements.h"
@@ -69,14 +69,14 @@ class Needs {
     BenchInput& input = inputs_[mask.node];
     const bool is_other = input.trues >= 0 && input.trues != trues;
     if (!node.is_input || is_other || !same(mask.layout, node.input_layout) || !node.input_layout.is_contiguous())
-      fail(ErrorKind::value, "no random mask has {} true elements in this view", trues);
+      fail(ErrorName::no_bench_inputs, "no random mask has {} true elements in this view", trues);
     input.trues = trues;
   }
 
   void dominate(const graph::Arg& matrices) {
     const Node& node = graph_[matrices.node];
     if (!node.is_input || !same(matrices.layout, node.input_layout) || !node.input_layout.is_contiguous())
-      fail(ErrorKind::value, "no random numbers are positive definite matrices in this view");
+      fail(ErrorName::no_bench_inputs, "no random numbers are positive definite matrices in this view");
     inputs_[matrices.node].rows = node.shape[node.shape.rank() - 1].hint();
   }
 

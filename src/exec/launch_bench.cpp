@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl::exec {
 
@@ -102,8 +102,8 @@ void LaunchBench::check_products() {
   for (graph::NodeId id = 0; id < alone_.plan.graph.size(); ++id) {
     const graph::Node& node = alone_.plan.graph[id];
     if (node.epilogue != graph::Epilogue() && !target.has_epilogue(node))
-      fail(ErrorKind::device, "{} has no kernel for {}, which another device computes in one call", to_string(device_),
-           graph::name_of(node));
+      fail(ErrorName::no_kernel, "{} has no kernel for {}, which another device computes in one call",
+           to_string(device_), graph::name_of(node));
   }
 }
 
@@ -112,7 +112,7 @@ std::unique_ptr<Executable> LaunchBench::prepare(const LaunchCode& code) {
   std::unique_ptr<Executable> executable = !code.programs.empty() ? backend().prepare_edited(alone_.plan, code.programs)
                                            : code.choice          ? backend().prepare_with(alone_.plan, *code.choice)
                                                                   : backend().prepare(alone_.plan);
-  if (!executable) fail(ErrorKind::device, "{} runs no edited code: it generates none", to_string(device_));
+  if (!executable) fail(ErrorName::no_kernel, "{} runs no edited code: it generates none", to_string(device_));
   if (!inputs_) make_inputs(*executable);
   return executable;
 }
@@ -127,7 +127,7 @@ void LaunchBench::make_inputs(Executable& executable) {
     problem = describe(error, alone_.plan.graph).message;
   }
   inputs_.reset();
-  fail(ErrorKind::value, "no inputs were found on which it runs: {}", problem);
+  fail(ErrorName::no_bench_inputs, "no inputs were found on which it runs: {}", problem);
 }
 
 std::vector<KernelTimes> LaunchBench::run(const LaunchCode& code, std::optional<double> seconds) {

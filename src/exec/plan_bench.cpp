@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "exec/launch_bench.h"
 
 namespace tsl::exec {
@@ -46,7 +46,7 @@ class PlanRuns {
       if (!error) return inputs;
       problem = describe(error, plan_.graph).message;
     }
-    fail(ErrorKind::value, "no inputs were found on which it runs: {}", problem);
+    fail(ErrorName::no_bench_inputs, "no inputs were found on which it runs: {}", problem);
   }
 
   Devices& devices_;

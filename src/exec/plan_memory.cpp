@@ -4,12 +4,12 @@
 #include <new>
 #include <utility>
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl::exec {
 
 void fail_after_overwriting() {
-  Error error{ErrorKind::memory, "out of memory", {}, {}, {}};
+  Error error{ErrorName::out_of_memory, "out of memory", {}, {}, {}};
   try {
     throw;
   } catch (const Failure& failure) { error = failure.error(); } catch (const std::bad_alloc&) {

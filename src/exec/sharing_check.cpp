@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "graph/dump.h"
 #include "graph/kernel_facts.h"
 #include "graph/reach.h"
@@ -255,7 +255,8 @@ class ComparedRun : public BufferReader {
 
  public:
   [[noreturn]] void fail(const std::string& what, graph::NodeId node) const {
-    Error error{ErrorKind::memory, fmt::format("{} in {}: {}", kWrongSharing, plan_.options.name, what), {}, {}, {}};
+    Error error{
+        ErrorName::wrong_sharing, fmt::format("{} in {}: {}", kWrongSharing, plan_.options.name, what), {}, {}, {}};
     if (node != graph::kNoNode) error.span = plan_.graph[node].span;
     error.is_final = true;
     error.notes.push_back(graph::dump(plan_));

@@ -9,15 +9,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_names.h"
+
 namespace tsl {
 
 namespace fs = std::filesystem;
 
-void fail_to_load(const std::string& path, const std::string& why) {
-  fail(ErrorKind::io, "cannot load {}: {}", path, why);
+void fail_to_load(ErrorName name, const std::string& path, const std::string& why) {
+  fail(name, "cannot load {}: {}", path, why);
 }
-void fail_to_save(const std::string& path, const std::string& why) {
-  fail(ErrorKind::io, "cannot save {}: {}", path, why);
+void fail_to_save(ErrorName name, const std::string& path, const std::string& why) {
+  fail(name, "cannot save {}: {}", path, why);
 }
 
 namespace {
@@ -46,15 +48,16 @@ std::vector<std::string> near_files(const std::string& path) {
 
 std::pair<FileHandle, uint64_t> open_to_read(const std::string& path) {
   std::error_code status;
-  if (fs::is_directory(path, status)) fail_to_load(path, "it is a folder");
+  if (fs::is_directory(path, status)) fail_to_load(ErrorName::cannot_read_file, path, "it is a folder");
   FileHandle file(std::fopen(path.c_str(), "rb"));
   if (!file) {
+    const ErrorName name = errno == ENOENT ? ErrorName::file_not_found : ErrorName::cannot_read_file;
     const std::string why = system_error();
-    fail_with(ErrorKind::io, fmt::format("cannot load {}: {}", path, why), near_files(path));
+    fail_with(name, fmt::format("cannot load {}: {}", path, why), near_files(path));
   }
-  if (!fs::is_regular_file(path, status)) fail_to_load(path, "it is not a regular file");
+  if (!fs::is_regular_file(path, status)) fail_to_load(ErrorName::cannot_read_file, path, "it is not a regular file");
   const uint64_t size = fs::file_size(path, status);
-  if (status) fail_to_load(path, status.message());
+  if (status) fail_to_load(ErrorName::cannot_read_file, path, status.message());
   return {std::move(file), size};
 }
 
@@ -66,7 +69,8 @@ FileReader::FileReader(const std::string& path, std::pair<FileHandle, uint64_t> 
     : ByteReader(path, opened.second), file_(std::move(opened.first)) {}
 
 void FileReader::read(void* to, uint64_t count) {
-  if (count > left_ || std::fread(to, 1, count, file_.get()) != count) fail_to_load(name(), "the file is truncated");
+  if (count > left_ || std::fread(to, 1, count, file_.get()) != count)
+    fail_to_load(ErrorName::malformed_file, name(), "the file is truncated");
   left_ -= count;
 }
 
@@ -76,7 +80,8 @@ std::string target_of(const std::string& path) {
   fs::path target = path;
   for (int links = 0; fs::is_symlink(target, status); ++links) {
     if (links == kMostLinks)
-      fail_to_save(path, std::make_error_code(std::errc::too_many_symbolic_link_levels).message());
+      fail_to_save(ErrorName::cannot_write_file, path,
+                   std::make_error_code(std::errc::too_many_symbolic_link_levels).message());
     const fs::path folder = fs::canonical(target.has_parent_path() ? target.parent_path() : ".", status);
     if (folder.string().rfind("/proc/", 0) == 0) break;
     target = target.parent_path() / fs::read_symlink(target, status);
@@ -114,12 +119,12 @@ void replace_file(const std::string& from, const std::string& target) {
   if (!status) return;
   std::error_code ignored;
   fs::remove(from, ignored);
-  fail_to_save(target, status.message());
+  fail_to_save(ErrorName::cannot_write_file, target, status.message());
 }
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   std::error_code status;
-  if (fs::is_directory(path_, status)) fail_to_save(path_, "it is a folder");
+  if (fs::is_directory(path_, status)) fail_to_save(ErrorName::cannot_write_file, path_, "it is a folder");
   target_ = target_of(path_);
   const fs::file_status found = fs::symlink_status(target_, status);
   const bool direct = fs::exists(found) && !fs::is_regular_file(found);
@@ -127,7 +132,7 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   file_.reset(direct ? open_directly(path_.c_str()) : std::fopen(temporary_.c_str(), "wbx"));
   if (!file_) {
     temporary_.clear();
-    fail_to_save(path_, system_error());
+    fail_to_save(ErrorName::cannot_write_file, path_, system_error());
   }
   // Of the file that is replaced, such as a script that can be executed.
   if (!direct && fs::exists(found)) fs::permissions(temporary_, found.permissions(), status);
@@ -140,13 +145,14 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write(const void* data, uint64_t count) {
-  if (count != 0 && std::fwrite(data, 1, count, file_.get()) != count) fail_to_save(path_, system_error());
+  if (count != 0 && std::fwrite(data, 1, count, file_.get()) != count)
+    fail_to_save(ErrorName::cannot_write_file, path_, system_error());
 }
 
 void AtomicFile::commit() {
   // A full disk may be reported only now.
-  if (std::fflush(file_.get()) != 0) fail_to_save(path_, system_error());
-  if (std::fclose(file_.release()) != 0) fail_to_save(path_, system_error());
+  if (std::fflush(file_.get()) != 0) fail_to_save(ErrorName::cannot_write_file, path_, system_error());
+  if (std::fclose(file_.release()) != 0) fail_to_save(ErrorName::cannot_write_file, path_, system_error());
   if (!temporary_.empty()) replace_file(std::exchange(temporary_, ""), target_);
 }
 
@@ -162,7 +168,7 @@ std::string read_text_file(const std::string& path) {
     count = std::fread(text.data() + before, 1, kPiece, file.get());
     text.resize(before + count);
   }
-  if (std::ferror(file.get())) fail_to_load(path, system_error());
+  if (std::ferror(file.get())) fail_to_load(ErrorName::cannot_read_file, path, system_error());
   return text;
 }
 

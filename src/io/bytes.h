@@ -12,8 +12,8 @@
 namespace tsl {
 
 /// Raise all errors about files: "cannot load x.npy: the header is truncated".
-[[noreturn]] void fail_to_load(const std::string& path, const std::string& why);
-[[noreturn]] void fail_to_save(const std::string& path, const std::string& why);
+[[noreturn]] void fail_to_load(ErrorName name, const std::string& path, const std::string& why);
+[[noreturn]] void fail_to_save(ErrorName name, const std::string& path, const std::string& why);
 
 /// Reads bytes in order, with a total length that is known (or claimed) before.
 class ByteReader {

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/error_names.h"
+
 namespace tsl {
 
 static_assert(std::endian::native == std::endian::little, "files are read as little-endian memory");
@@ -19,16 +21,18 @@ std::string shape_text(const std::vector<int64_t>& shape) { return fmt::format("
 
 uint64_t checked_bytes(const std::string& file, const std::vector<int64_t>& shape, const ElementFormat& format) {
   if (shape.size() > static_cast<size_t>(kMaxRank)) {
-    fail_to_load(file, fmt::format("a tensor of {} axes; TSL has at most {}", shape.size(), kMaxRank));
+    fail_to_load(ErrorName::malformed_file, file,
+                 fmt::format("a tensor of {} axes; TSL has at most {}", shape.size(), kMaxRank));
   }
   uint64_t bound = 1;  // counts empty axes as 1, so that strides cannot overflow either
   bool empty = false;
   for (int64_t extent : shape) {
-    if (extent < 0) fail_to_load(file, fmt::format("shape {} has a negative extent", shape_text(shape)));
+    if (extent < 0)
+      fail_to_load(ErrorName::malformed_file, file, fmt::format("shape {} has a negative extent", shape_text(shape)));
     empty = empty || extent == 0;
     const uint64_t factor = std::max<uint64_t>(1, static_cast<uint64_t>(extent));
     if (factor > kMaxElements || bound > kMaxElements / factor)
-      fail_to_load(file, fmt::format("shape {} is beyond any memory", shape_text(shape)));
+      fail_to_load(ErrorName::malformed_file, file, fmt::format("shape {} is beyond any memory", shape_text(shape)));
     bound *= factor;
   }
   return empty ? 0 : bound * format.size;
@@ -46,7 +50,8 @@ void widen(const std::byte* from, std::byte* to, uint64_t count, const std::stri
     From value;
     std::memcpy(&value, from + i * sizeof value, sizeof value);
     if constexpr (sizeof(From) == sizeof(To)) {
-      if (value > static_cast<From>(INT64_MAX)) fail_to_load(file, fmt::format("{} does not fit i64", value));
+      if (value > static_cast<From>(INT64_MAX))
+        fail_to_load(ErrorName::malformed_file, file, fmt::format("{} does not fit i64", value));
     }
     const To wide = static_cast<To>(value);
     std::memcpy(to + i * sizeof wide, &wide, sizeof wide);

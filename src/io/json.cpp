@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error_names.h"
 #include "base/number_text.h"
 #include "io/bytes.h"
 #include "io/json_problem.h"
@@ -85,7 +86,8 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     return true;
   }
   bool open(Value container) {
-    if (open_.size() > kMaxDepth) fail_to_load(path_, fmt::format("it is nested more than {} deep", kMaxDepth));
+    if (open_.size() > kMaxDepth)
+      fail_to_load(ErrorName::malformed_file, path_, fmt::format("it is nested more than {} deep", kMaxDepth));
     open_.push_back({std::move(container)});
     return true;
   }
@@ -114,7 +116,8 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     const auto column =
         1 + std::count_if(before.begin() + static_cast<ptrdiff_t>(line_start), before.end(), starts_character);
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-    fail_with(ErrorKind::io, fmt::format("cannot load {}:{}:{}: {}", path_, line, column, problem), hints_of(hint));
+    fail_with(ErrorName::malformed_file, fmt::format("cannot load {}:{}:{}: {}", path_, line, column, problem),
+              hints_of(hint));
   }
 
   /// Fails because of the token at a place, or of the end of the file.
@@ -176,7 +179,8 @@ void check_json_size(const Value& v, const std::string& path) {
   };
   const uint64_t bytes = OccurrenceCounter(kMaxDepth, weigh).count(v) * kBytesPerValue;
   if (bytes <= static_cast<uint64_t>(memory_limit())) return;
-  fail(ErrorKind::memory, "cannot save {}: the value takes {} as JSON", path, format_bytes(static_cast<double>(bytes)));
+  fail(ErrorName::file_too_large, "cannot save {}: the value takes {} as JSON", path,
+       format_bytes(static_cast<double>(bytes)));
 }
 
 class JsonWriter {
@@ -184,7 +188,8 @@ class JsonWriter {
   JsonWriter(Context& context, const std::string& path) : context_(context), path_(path) {}
 
   Json write(const Value& v, int depth) {
-    if (depth > kMaxDepth) fail_to_save(path_, fmt::format("it is nested more than {} deep", kMaxDepth));
+    if (depth > kMaxDepth)
+      fail_to_save(ErrorName::unsaveable_value, path_, fmt::format("it is nested more than {} deep", kMaxDepth));
     switch (v.tag()) {
       case Tag::nil: return nullptr;
       case Tag::boolean:
@@ -215,7 +220,7 @@ class JsonWriter {
       case Tag::foreign:
       case Tag::cell: break;
     }
-    fail_to_save(path_, fmt::format("JSON has no {}", type_name(v)));
+    fail_to_save(ErrorName::unsaveable_value, path_, fmt::format("JSON has no {}", type_name(v)));
   }
 
  private:
@@ -228,7 +233,8 @@ class JsonWriter {
   Json number(Scalar value) const {
     if (value.type == ScalarType::boolean) return value.boolean;
     if (value.type == ScalarType::integer) return value.integer;
-    if (!std::isfinite(value.real)) fail_to_save(path_, "JSON has no " + number_text(value.real));
+    if (!std::isfinite(value.real))
+      fail_to_save(ErrorName::unsaveable_value, path_, "JSON has no " + number_text(value.real));
     return value.real;
   }
 
@@ -252,7 +258,7 @@ void save_json(Context& context, const std::string& path, const Value& value) {
   std::string text;
   try {
     text = json.dump(2) + "\n";
-  } catch (const Json::exception&) { fail_to_save(path, "a string is not valid UTF-8"); }
+  } catch (const Json::exception&) { fail_to_save(ErrorName::unsaveable_value, path, "a string is not valid UTF-8"); }
   write_text_file(path, text);
 }
 

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <optional>
 
+#include "base/error_names.h"
+
 namespace tsl {
 
 namespace {
@@ -53,7 +55,7 @@ class HeaderParser {
   }
 
  private:
-  [[noreturn]] void bad() const { fail_to_load(file_, "its .npy header is malformed"); }
+  [[noreturn]] void bad() const { fail_to_load(ErrorName::malformed_file, file_, "its .npy header is malformed"); }
 
   void skip_spaces() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
@@ -111,7 +113,8 @@ class HeaderParser {
     skip_spaces();
     int64_t value = 0;
     const auto [end, status] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-    if (status == std::errc::result_out_of_range) fail_to_load(file_, "its shape is beyond any memory");
+    if (status == std::errc::result_out_of_range)
+      fail_to_load(ErrorName::malformed_file, file_, "its shape is beyond any memory");
     if (status != std::errc()) bad();
     at_ = static_cast<size_t>(end - text_.data());
     if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // written by Python 2
@@ -140,18 +143,20 @@ std::optional<ElementFormat> format_of(std::string_view descr) {
 
 std::string read_header(ByteReader& reader) {
   char magic[8];
-  if (reader.left() < 10) fail_to_load(reader.name(), "it is too short for an .npy file");
+  if (reader.left() < 10) fail_to_load(ErrorName::malformed_file, reader.name(), "it is too short for an .npy file");
   reader.read(magic, 8);
   if (std::string_view(magic, kMagic.size()) != kMagic)
-    fail_to_load(reader.name(), "it does not start as an .npy file does");
+    fail_to_load(ErrorName::malformed_file, reader.name(), "it does not start as an .npy file does");
   const int version = static_cast<unsigned char>(magic[6]);
-  if (version < 1 || version > 3) fail_to_load(reader.name(), fmt::format("version {} of .npy is unknown", version));
+  if (version < 1 || version > 3)
+    fail_to_load(ErrorName::malformed_file, reader.name(), fmt::format("version {} of .npy is unknown", version));
   unsigned char length[4] = {};
   reader.read(length, version == 1 ? 2 : 4);
   const uint32_t size = length[0] | length[1] << 8 | length[2] << 16 | static_cast<uint32_t>(length[3]) << 24;
-  if (size > kMaxHeader) fail_to_load(reader.name(), fmt::format("its header claims {} bytes", size));
+  if (size > kMaxHeader)
+    fail_to_load(ErrorName::malformed_file, reader.name(), fmt::format("its header claims {} bytes", size));
   std::string header(size, '\0');
-  if (size > reader.left()) fail_to_load(reader.name(), "its header is truncated");
+  if (size > reader.left()) fail_to_load(ErrorName::malformed_file, reader.name(), "its header is truncated");
   reader.read(header.data(), size);
   return header;
 }
@@ -182,7 +187,7 @@ std::string why_unknown(std::string_view descr) {
 Tensor read_npy(ByteReader& reader, Allocator& allocator) {
   try {
     return read_known_npy(reader, allocator);
-  } catch (const UnknownElements& unknown) { fail_to_load(reader.name(), unknown.why); }
+  } catch (const UnknownElements& unknown) { fail_to_load(ErrorName::malformed_file, reader.name(), unknown.why); }
 }
 
 Tensor read_known_npy(ByteReader& reader, Allocator& allocator) {
@@ -193,7 +198,7 @@ Tensor read_known_npy(ByteReader& reader, Allocator& allocator) {
   if (header.fortran_order) std::reverse(header.shape.begin(), header.shape.end());
   const uint64_t bytes = checked_bytes(reader.name(), header.shape, *format);
   if (bytes > reader.left()) {
-    fail_to_load(reader.name(),
+    fail_to_load(ErrorName::malformed_file, reader.name(),
                  fmt::format("it is truncated: its elements take {} bytes, but {} follow", bytes, reader.left()));
   }
   const Tensor tensor = read_elements(reader, header.shape, *format, allocator);

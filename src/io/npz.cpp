@@ -4,6 +4,7 @@
 
 #include <zip.h>
 
+#include "base/error_names.h"
 #include "io/npy.h"
 
 namespace tsl {
@@ -35,16 +36,16 @@ class EntryReader : public ByteReader {
  public:
   EntryReader(zip_t* archive, uint64_t index, std::string name, uint64_t size)
       : ByteReader(std::move(name), size), entry_(zip_fopen_index(archive, index, 0)) {
-    if (!entry_) fail_to_load(this->name(), zip_strerror(archive));
+    if (!entry_) fail_to_load(ErrorName::malformed_file, this->name(), zip_strerror(archive));
   }
 
   void read(void* to, uint64_t count) override {
-    if (count > left_) fail_to_load(name(), "it is truncated");
+    if (count > left_) fail_to_load(ErrorName::malformed_file, name(), "it is truncated");
     auto* at = static_cast<char*>(to);
     for (uint64_t done = 0; done < count;) {
       const zip_int64_t now = zip_fread(entry_.get(), at + done, count - done);
-      if (now < 0) fail_to_load(name(), zip_file_strerror(entry_.get()));
-      if (now == 0) fail_to_load(name(), "it is shorter than the archive says");
+      if (now < 0) fail_to_load(ErrorName::malformed_file, name(), zip_file_strerror(entry_.get()));
+      if (now == 0) fail_to_load(ErrorName::malformed_file, name(), "it is shorter than the archive says");
       done += static_cast<uint64_t>(now);
     }
     left_ -= count;
@@ -55,7 +56,7 @@ class EntryReader : public ByteReader {
     char rest[4096];
     for (;;) {
       const zip_int64_t now = zip_fread(entry_.get(), rest, sizeof rest);
-      if (now < 0) fail_to_load(name(), zip_file_strerror(entry_.get()));
+      if (now < 0) fail_to_load(ErrorName::malformed_file, name(), zip_file_strerror(entry_.get()));
       if (now == 0) return;
     }
   }
@@ -68,16 +69,19 @@ Tensor load_entry(zip_t* archive, uint64_t index, const std::string& path, const
                   Allocator& allocator) {
   const std::string name = fmt::format("{} ({})", path, entry.name);
   constexpr uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
-  if ((entry.valid & kNeeded) != kNeeded) fail_to_load(name, "the archive does not say how large it is");
+  if ((entry.valid & kNeeded) != kNeeded)
+    fail_to_load(ErrorName::malformed_file, name, "the archive does not say how large it is");
   if ((entry.valid & ZIP_STAT_ENCRYPTION_METHOD) && entry.encryption_method != ZIP_EM_NONE)
-    fail_to_load(name, "it is encrypted");
+    fail_to_load(ErrorName::malformed_file, name, "it is encrypted");
   const bool is_stored = entry.comp_method == ZIP_CM_STORE;
-  if (!is_stored && entry.comp_method != ZIP_CM_DEFLATE) fail_to_load(name, "its compression is unknown");
+  if (!is_stored && entry.comp_method != ZIP_CM_DEFLATE)
+    fail_to_load(ErrorName::malformed_file, name, "its compression is unknown");
   std::error_code status;
   const uint64_t file_size = std::filesystem::file_size(path, status);
   const bool fits = is_stored ? entry.size == entry.comp_size : entry.size / kMaxDeflateRatio <= entry.comp_size + 1;
   if (entry.comp_size > file_size || !fits)
-    fail_to_load(name, fmt::format("it claims {} bytes in {} of the archive", entry.size, entry.comp_size));
+    fail_to_load(ErrorName::malformed_file, name,
+                 fmt::format("it claims {} bytes in {} of the archive", entry.size, entry.comp_size));
   EntryReader reader(archive, index, name, entry.size);
   Tensor tensor = read_known_npy(reader, allocator);
   reader.finish();
@@ -99,7 +103,7 @@ std::string why_no_array(std::string_view name) {
   for (const UnreadEntry& each : unread) {
     if (notes.size() < kMost) notes.push_back(fmt::format("'{}': {}", each.name, each.why));
   }
-  fail_with(ErrorKind::io, fmt::format("cannot load {}: it has no array that TSL can hold", path), {},
+  fail_with(ErrorName::malformed_file, fmt::format("cannot load {}: it has no array that TSL can hold", path), {},
             std::move(notes));
 }
 
@@ -110,21 +114,23 @@ std::vector<NamedTensor> load_npz(const std::string& path, Allocator& allocator,
   FileReader check(path);  // the usual messages for what cannot be opened
   int code = 0;
   const Archive archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
-  if (!archive) fail_to_load(path, message_of(code));
+  if (!archive) fail_to_load(ErrorName::malformed_file, path, message_of(code));
   std::vector<NamedTensor> tensors;
   std::set<std::string> seen;
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
   for (zip_int64_t i = 0; i < count; ++i) {
     zip_stat_t entry;
     const auto index = static_cast<uint64_t>(i);
-    if (zip_stat_index(archive.get(), index, 0, &entry) != 0) fail_to_load(path, zip_strerror(archive.get()));
+    if (zip_stat_index(archive.get(), index, 0, &entry) != 0)
+      fail_to_load(ErrorName::malformed_file, path, zip_strerror(archive.get()));
     std::string name = (entry.valid & ZIP_STAT_NAME) ? entry.name : "";
     if (!std::string_view(name).ends_with(kSuffix)) {
       left_out.push_back({name, why_no_array(name)});
       continue;
     }
     name.resize(name.size() - kSuffix.size());
-    if (!seen.insert(name).second) fail_to_load(path, fmt::format("it has two arrays named '{}'", name));
+    if (!seen.insert(name).second)
+      fail_to_load(ErrorName::malformed_file, path, fmt::format("it has two arrays named '{}'", name));
     try {
       tensors.push_back({name, load_entry(archive.get(), index, path, entry, allocator)});
     } catch (UnknownElements& unknown) { left_out.push_back({name, std::move(unknown.why)}); }
@@ -141,11 +147,11 @@ void add_entry(zip_t* archive, const std::string& path, const NamedTensor& item,
       {reinterpret_cast<zip_uint8_t*>(const_cast<char*>(header.data())), header.size()},
       {reinterpret_cast<zip_uint8_t*>(item.tensor.data()), byte_count(item.tensor)}};
   zip_source_t* source = zip_source_buffer_fragment(archive, parts, parts[1].length == 0 ? 1 : 2, 0);
-  if (!source) fail_to_save(path, zip_strerror(archive));
+  if (!source) fail_to_save(ErrorName::cannot_write_file, path, zip_strerror(archive));
   const zip_int64_t index = zip_file_add(archive, (item.name + std::string(kSuffix)).c_str(), source, ZIP_FL_ENC_UTF_8);
   if (index < 0) {
     zip_source_free(source);
-    fail_to_save(path, fmt::format("'{}': {}", item.name, zip_strerror(archive)));
+    fail_to_save(ErrorName::cannot_write_file, path, fmt::format("'{}': {}", item.name, zip_strerror(archive)));
   }
   zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0);  // as np.savez
 }
@@ -153,20 +159,20 @@ void add_entry(zip_t* archive, const std::string& path, const NamedTensor& item,
 }  // namespace
 
 void save_npz(const std::string& path, const std::vector<NamedTensor>& tensors) {
-  if (tensors.empty()) fail_to_save(path, "there is nothing to save");
+  if (tensors.empty()) fail_to_save(ErrorName::unsaveable_value, path, "there is nothing to save");
   std::error_code status;
-  if (std::filesystem::is_directory(path, status)) fail_to_save(path, "it is a folder");
+  if (std::filesystem::is_directory(path, status)) fail_to_save(ErrorName::cannot_write_file, path, "it is a folder");
   if (std::filesystem::exists(path, status) && !std::filesystem::is_regular_file(path, status))
-    fail_to_save(path, "it is not a regular file");
+    fail_to_save(ErrorName::cannot_write_file, path, "it is not a regular file");
   const std::string target = target_of(path);
   const std::string temporary = temporary_name(target);
   int code = 0;
   Archive archive(zip_open(temporary.c_str(), ZIP_CREATE | ZIP_EXCL, &code));
-  if (!archive) fail_to_save(path, message_of(code));
+  if (!archive) fail_to_save(ErrorName::cannot_write_file, path, message_of(code));
   std::vector<std::string> headers;  // they must live until the archive is written
   for (const NamedTensor& item : tensors) headers.push_back(npy_header(item.tensor));
   for (size_t i = 0; i < tensors.size(); ++i) add_entry(archive.get(), path, tensors[i], headers[i]);
-  if (zip_close(archive.get()) != 0) fail_to_save(path, zip_strerror(archive.get()));
+  if (zip_close(archive.get()) != 0) fail_to_save(ErrorName::cannot_write_file, path, zip_strerror(archive.get()));
   archive.release();
   replace_file(temporary, target);
 }

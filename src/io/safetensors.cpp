@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error_names.h"
+
 namespace tsl {
 
 namespace {
@@ -53,7 +55,7 @@ class HeaderReader {
   }
 
  private:
-  [[noreturn]] void bad(const std::string& why) const { fail_to_load(path_, why); }
+  [[noreturn]] void bad(const std::string& why) const { fail_to_load(ErrorName::malformed_file, path_, why); }
   [[noreturn]] void bad_entry(const std::string& name, const char* why) const {
     bad(fmt::format("'{}' {}", name, why));
   }
@@ -124,13 +126,14 @@ class HeaderReader {
 };
 
 std::string read_header(FileReader& file) {
-  if (file.left() < 8) fail_to_load(file.name(), "it is too short for a .safetensors file");
+  if (file.left() < 8) fail_to_load(ErrorName::malformed_file, file.name(), "it is too short for a .safetensors file");
   unsigned char bytes[8];
   file.read(bytes, sizeof bytes);
   uint64_t length = 0;
   for (int i = 7; i >= 0; --i) length = length << 8 | bytes[i];
-  if (length > kMaxHeader) fail_to_load(file.name(), fmt::format("its header claims {} bytes", length));
-  if (length > file.left()) fail_to_load(file.name(), "its header is truncated");
+  if (length > kMaxHeader)
+    fail_to_load(ErrorName::malformed_file, file.name(), fmt::format("its header claims {} bytes", length));
+  if (length > file.left()) fail_to_load(ErrorName::malformed_file, file.name(), "its header is truncated");
   std::string text(length, '\0');
   file.read(text.data(), length);
   return text;
@@ -170,7 +173,7 @@ std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& al
   }
   std::erase_if(tensors, [](const NamedTensor& each) { return !each.tensor; });
   if (tensors.empty() && !left_out.empty())
-    fail_to_load(path, fmt::format("'{}': {}", left_out[0].name, left_out[0].why));
+    fail_to_load(ErrorName::malformed_file, path, fmt::format("'{}': {}", left_out[0].name, left_out[0].why));
   if (unread) *unread = std::move(left_out);
   return tensors;
 }
@@ -190,7 +193,8 @@ void save_safetensors(const std::string& path, const std::vector<NamedTensor>& t
   }
   Json header = Json::object();
   for (const NamedTensor& item : tensors) {
-    if (item.name == kMetadata) fail_to_save(path, "the name '__metadata__' is taken by the format");
+    if (item.name == kMetadata)
+      fail_to_save(ErrorName::unsaveable_value, path, "the name '__metadata__' is taken by the format");
     std::vector<int64_t> shape;
     for (const Dim& extent : item.tensor.shape()) shape.push_back(extent.hint());
     header[item.name] = {{"dtype", std::string(row_of(item.tensor.dtype()).safetensors)},
@@ -200,7 +204,7 @@ void save_safetensors(const std::string& path, const std::vector<NamedTensor>& t
   std::string text;
   try {
     text = header.dump();
-  } catch (const Json::exception&) { fail_to_save(path, "a name is not valid UTF-8"); }
+  } catch (const Json::exception&) { fail_to_save(ErrorName::unsaveable_value, path, "a name is not valid UTF-8"); }
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
   AtomicFile file(path);
   const uint64_t length = text.size();

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_names.h"
 #include "jit/whole_functions.h"
 #include "value/context.h"
 #include "value/format.h"
@@ -210,6 +211,7 @@ Segment* RegionCache::match(Segment& at, const Entry& entry) {
 
 void RegionCache::warn_of_reads(const Segment& segment) {
   context_.warn(make_warning(
+      ErrorName::frequent_reads,
       fmt::format("compiled code has waited here {} times for the host to read a number", kManyReads),
       segment.reads[0].span, {"it runs in one piece if the number stays in a tensor, or is read less often"}));
 }
@@ -353,7 +355,7 @@ template <class Body> auto interpret_after_restart(Body&& body) {
   try {
     return body();
   } catch (const RestartTrace&) {
-    Error error{ErrorKind::memory, "out of memory, twice in a compiled function", {}, {}, {}};
+    Error error{ErrorName::out_of_memory, "out of memory, twice in a compiled function", {}, {}, {}};
     error.is_final = true;  // its prints cannot be undone, so it cannot start again
     throw Failure(std::move(error));
   }

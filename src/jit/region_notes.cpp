@@ -1,4 +1,5 @@
 // What observers of regions are told: names, and the reasons for traces.
+#include "base/error_names.h"
 #include "jit/guard_notes.h"
 #include "jit/region.h"
 #include "jit/whole_functions.h"
@@ -43,7 +44,7 @@ void tell(const Tracing& tracing, const Proto& proto, const std::string& what, S
   const std::string text = fmt::format("{} has @compile, but {}", proto.display_name(), what);
   if (exec::Timeline* timeline = tracing.devices.timeline())
     timeline->add_interpreted(proto.extent, fmt::format("{} ({})", text, tracing.context.sources().location(at)));
-  tracing.context.warn(make_warning(text, at, std::move(hints)));
+  tracing.context.warn(make_warning(ErrorName::not_compiled_as_asked, text, at, std::move(hints)));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_names.h"
 #include "jit/guard_notes.h"
 #include "jit/region.h"
 #include "jit/whole_functions.h"
@@ -377,7 +378,8 @@ std::unique_ptr<Segment> TraceSession::build_segment(const SegmentEnd& end) {
 
 void TraceSession::note_unused_results(const graph::Graph& graph) {
   for (const graph::Node* node : unused_results_.find(graph, context_.sources()))
-    warnings_.push_back(make_warning(fmt::format("the result of `{}` is unused", node->def().name), node->span));
+    warnings_.push_back(make_warning(ErrorName::unused_result,
+                                     fmt::format("the result of `{}` is unused", node->def().name), node->span));
 }
 
 void TraceSession::compute(Segment& segment) {

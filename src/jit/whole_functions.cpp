@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_names.h"
 #include "bytecode/bytecode.h"
 
 namespace tsl::jit {
@@ -13,7 +14,7 @@ namespace {
 [[noreturn]] void fail_whole(const Proto& function, const std::string& what, std::string hint,
                              std::vector<RelatedPlace> related) {
   Error error;
-  error.kind = ErrorKind::limit;
+  error.name = ErrorName::not_compiled_whole;
   error.message = fmt::format("{} has `whole: true`, but {}", function.display_name(), what);
   error.hints = {std::move(hint)};
   error.related = std::move(related);

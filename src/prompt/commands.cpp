@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "base/time_text.h"
 #include "engine/engine.h"
 #include "engine/modules.h"
@@ -139,7 +139,7 @@ std::string reload(SessionState& state, const std::string&) {
 
 std::string save(SessionState& state, const std::string& path) {
   if (std::filesystem::exists(path) && state.saved.count(path) == 0)
-    fail(ErrorKind::io, "{} exists already; :save replaces only what it has written itself", path);
+    fail(ErrorName::file_in_the_way, "{} exists already; :save replaces only what it has written itself", path);
   std::string text;
   for (const std::string& entry : state.entered) text += entry.substr(0, entry.find_last_not_of('\n') + 1) + "\n";
   report::write_file(path, text);
@@ -209,13 +209,13 @@ std::string run_command(SessionState& state, std::string_view entry) {
     std::vector<std::string> known;
     for (const Command& row : kCommands) known.emplace_back(row.name);
     const std::string near = nearest_name(name, known);
-    fail_with(ErrorKind::name, fmt::format("there is no command :{}", name),
+    fail_with(ErrorName::unknown_command, fmt::format("there is no command :{}", name),
               {near.empty() ? ":help lists them" : fmt::format("did you mean ':{}'?", near)});
   }
   if (argument.empty() && command->needs_argument)
-    fail(ErrorKind::value, ":{} needs an argument: {}", command->name, command->help);
+    fail(ErrorName::wrong_command_argument, ":{} needs an argument: {}", command->name, command->help);
   if (!argument.empty() && command->takes == Takes::nothing)
-    fail(ErrorKind::value, ":{} takes no argument: {}", command->name, command->help);
+    fail(ErrorName::wrong_command_argument, ":{} takes no argument: {}", command->name, command->help);
   return command->run(state, argument);
 }
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "bytecode/bytecode.h"
 #include "engine/engine.h"
 #include "engine/prompt.h"
@@ -24,7 +24,7 @@ namespace {
 /// Returns the regions that were recorded for a function. Throws Failure (value) if there are none.
 std::vector<const report::RegionRecord*> regions_of(Engine& engine, const Value& function) {
   if (!function.is(Tag::function))
-    fail(ErrorKind::type, "expected a function of the language, got {}", type_name(function));
+    fail(ErrorName::wrong_argument_type, "expected a function of the language, got {}", type_name(function));
   const Proto& proto = proto_of(function.as<Function>());
   const auto is_declaration = [&](const void* declaration) {
     if (declaration == &proto) return true;
@@ -36,7 +36,7 @@ std::vector<const report::RegionRecord*> regions_of(Engine& engine, const Value&
     if (is_declaration(recording->regions[i].declaration)) regions.push_back(&recording->regions[i]);
   }
   if (regions.empty())
-    fail_with(ErrorKind::value, fmt::format("{} has not been compiled", proto.display_name()),
+    fail_with(ErrorName::not_compiled, fmt::format("{} has not been compiled", proto.display_name()),
               {"write @compile before it, or start with --compile, and call it"});
   return regions;
 }

@@ -45,7 +45,7 @@ void run_entry(SessionState& state, const std::string& entry) {
 
 }  // namespace
 
-void run_session(Engine& engine, bool color) {
+void run_session(Engine& engine, bool color, const std::function<void(const Error&)>& show) {
   const bool is_interactive = isatty(STDIN_FILENO) != 0;
   History history(is_interactive ? default_history_file() : "");
   std::unique_ptr<EntryReader> reader = is_interactive ? make_line_editor(engine, history, color) : nullptr;
@@ -61,8 +61,9 @@ void run_session(Engine& engine, bool color) {
       std::fflush(stdout);
     } catch (const Failure& failure) {
       std::fflush(stdout);
-      if (is_interactive && failure.error().kind == ErrorKind::interrupt) std::cout << '\n' << std::flush;  // after ^C
-      std::cerr << render(failure.error(), engine.sources(), color) << std::flush;
+      if (is_interactive && failure.error().kind() == ErrorKind::interrupt)
+        std::cout << '\n' << std::flush;  // after ^C
+      show(failure.error());
     }
   }
 }

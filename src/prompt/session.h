@@ -1,14 +1,17 @@
 // A prompt: reads entries, runs them, and shows their values.
 #pragma once
 
+#include <functional>
+
 namespace tsl {
 class Engine;
-}
+struct Error;
+}  // namespace tsl
 
 namespace tsl::prompt {
 
-/// Runs entries from standard input until it ends; errors are shown and do not end it. Entries are edited with keys,
-/// history and completion if input and output are a terminal.
-void run_session(Engine& engine, bool color);
+/// Runs entries from standard input until it ends; `show` gets the errors, which do not end it. Entries are edited with
+/// keys, history and completion if input and output are a terminal.
+void run_session(Engine& engine, bool color, const std::function<void(const Error&)>& show);
 
 }  // namespace tsl::prompt

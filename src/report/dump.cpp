@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "report/dump_format.h"
 #include "report/explain.h"
 
@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kNvccOptions = "-std=c++17 -fmad=false --expt-relaxed-constexpr -cubin";
 
 [[noreturn]] void fail_io(const char* what, const fs::path& path, const std::error_code& error) {
-  fail(ErrorKind::io, "cannot {} {}: {}", what, path.string(), error.message());
+  fail(ErrorName::cannot_write_file, "cannot {} {}: {}", what, path.string(), error.message());
 }
 
 /// Hashes a text: FNV-1a.
@@ -149,7 +149,8 @@ void write_file(const std::string& path, const std::string& text) {
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   file.close();
   if (!file)
-    fail(ErrorKind::io, "cannot write {}: {}", path, errno != 0 ? std::strerror(errno) : "the file did not take all");
+    fail(ErrorName::cannot_write_file, "cannot write {}: {}", path,
+         errno != 0 ? std::strerror(errno) : "the file did not take all");
 }
 
 std::string without_lines(std::string_view text) {
@@ -184,9 +185,9 @@ void prepare_dump(const std::string& folder) {
   try {
     if (!fs::is_empty(folder)) {
       if (!is_dump(folder))
-        fail(ErrorKind::io, "cannot dump to {}: the folder is not empty, and no dump of tsl", folder);
+        fail(ErrorName::file_in_the_way, "cannot dump to {}: the folder is not empty, and no dump of tsl", folder);
       if (const std::string other = foreign_file(folder); !other.empty())
-        fail(ErrorKind::io, "cannot replace the dump in {}: {} is no part of it", folder, other);
+        fail(ErrorName::file_in_the_way, "cannot replace the dump in {}: {} is no part of it", folder, other);
       for (const fs::directory_entry& entry : fs::directory_iterator(folder)) fs::remove_all(entry.path());
     }
   } catch (const fs::filesystem_error& failure) { fail_io("empty", folder, failure.code()); }

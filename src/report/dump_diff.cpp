@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "report/dump.h"
 #include "report/dump_format.h"
 
@@ -153,7 +153,7 @@ std::vector<Pair> pairs_of(const fs::path& a, const fs::path& b) {
 
 std::string diff_dumps(const std::string& before, const std::string& after) {
   for (const std::string& folder : {before, after}) {
-    if (!is_dump(folder)) fail(ErrorKind::io, "{} is no dump of tsl: it has no {}", folder, kVersionFile);
+    if (!is_dump(folder)) fail(ErrorName::no_dump, "{} is no dump of tsl: it has no {}", folder, kVersionFile);
   }
   try {
     const fs::path a(before), b(after);
@@ -168,7 +168,7 @@ std::string diff_dumps(const std::string& before, const std::string& after) {
     }
     return text;
   } catch (const fs::filesystem_error& failure) {
-    fail(ErrorKind::io, "cannot compare {} and {}: {}", before, after, failure.code().message());
+    fail(ErrorName::cannot_read_file, "cannot compare {} and {}: {}", before, after, failure.code().message());
   }
 }
 

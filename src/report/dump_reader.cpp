@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "report/dump_format.h"
 
 namespace tsl::report {
@@ -33,7 +33,7 @@ std::string take_shape(std::string& name) {
   for (char& c : shape) c = c == ',' ? 'x' : c;
   std::erase_if(shape, [](char c) { return c == ' ' || c == '[' || c == ']'; });
   if (shape.find_first_not_of("0123456789x") != std::string::npos)
-    fail(ErrorKind::io, "'{}' is no shape, such as 64x32", shape);
+    fail(ErrorName::malformed_shape, "'{}' is no shape, such as 64x32", shape);
   return shape;
 }
 
@@ -87,7 +87,7 @@ Selection select(const std::string& path) {
   std::vector<std::string> rest;
   for (; !is_dump(dump.string()); dump = dump.parent_path()) {
     if (dump.empty() || dump == dump.root_path())
-      fail_with(ErrorKind::io, fmt::format("{} is not in a dump of tsl", path),
+      fail_with(ErrorName::no_dump, fmt::format("{} is not in a dump of tsl", path),
                 {"`tsl --dump DIR SCRIPT` writes a dump, and `tsl bench DIR/KERNEL` runs a kernel of it"});
     rest.insert(rest.begin(), dump.filename().string());
   }
@@ -111,7 +111,7 @@ std::string read_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
   text << file.rdbuf();
-  if (!file) fail(ErrorKind::io, "cannot read {}", path.string());
+  if (!file) fail(ErrorName::cannot_read_file, "cannot read {}", path.string());
   return text.str();
 }
 
@@ -121,7 +121,7 @@ std::map<std::string, std::string> read_key(const fs::path& dump) {
   std::string line;
   std::getline(lines, line);
   if (const std::string ours = fmt::format("{} {}", kMagic, kFormat); line != ours)
-    fail(ErrorKind::io, "{} says \"{}\", but this tsl reads \"{}\": dump again with this tsl",
+    fail(ErrorName::dump_of_other_version, "{} says \"{}\", but this tsl reads \"{}\": dump again with this tsl",
          (dump / kVersionFile).string(), line, ours);
   std::map<std::string, std::string> key;
   while (std::getline(lines, line)) {
@@ -141,7 +141,7 @@ std::map<std::string, std::string> read_key(const fs::path& dump) {
   }
   if (!near.empty()) notes.push_back(fmt::format("did you mean '{}'?", near));
   else if (!names.empty()) notes.push_back(fmt::format("it has {}", fmt::join(names, ", ")));
-  fail_with(ErrorKind::io, fmt::format("the dump has no {} '{}'", what, name), std::move(notes));
+  fail_with(ErrorName::not_in_dump, fmt::format("the dump has no {} '{}'", what, name), std::move(notes));
 }
 
 /// Whether a plan has an input of a shape; notes the shapes that it has.
@@ -210,9 +210,9 @@ OpenedDump open_dump(const std::string& path) {
   if (!wanted.kernel.empty() && std::none_of(kernels.begin(), kernels.end(), is_wanted))
     fail_unknown("kernel", wanted.kernel, part_names(wanted.specialisation.empty() ? names : folders, kernels));
   if (out.plans.empty() && !wanted.shape.empty())
-    fail_with(ErrorKind::io, fmt::format("the dump has no such part with an input of shape {}", wanted.shape),
+    fail_with(ErrorName::not_in_dump, fmt::format("the dump has no such part with an input of shape {}", wanted.shape),
               {fmt::format("there are {}", fmt::join(shapes, ", "))});
-  if (out.plans.empty()) fail(ErrorKind::io, "the dump in {} has no kernels", wanted.dump.string());
+  if (out.plans.empty()) fail(ErrorName::not_in_dump, "the dump in {} has no kernels", wanted.dump.string());
   return out;
 }
 

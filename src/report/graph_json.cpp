@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "graph/kernel_facts.h"
 #include "graph/spec.h"
 
@@ -52,7 +52,7 @@ Scalar scalar_of(const Json& json) {
   if (json.is_number_integer()) return Scalar::of(json.get<int64_t>());
   if (json.is_number_float()) return Scalar::of(json.get<double>());
   const std::string text = json.get<std::string>();
-  if (text.rfind(kBits, 0) != 0) fail(ErrorKind::io, "'{}' is no number", text);
+  if (text.rfind(kBits, 0) != 0) fail(ErrorName::malformed_dump, "'{}' is no number", text);
   return Scalar::of(std::bit_cast<double>(std::stoull(text.substr(std::string(kBits).size()), nullptr, 16)));
 }
 
@@ -172,13 +172,13 @@ Op op_named(const std::string& name) {
   for (const OpDef& def : op_table()) {
     if (def.name == name) return def.op;
   }
-  fail(ErrorKind::io, "there is no op {}", name);
+  fail(ErrorName::malformed_dump, "there is no op {}", name);
 }
 
 DType dtype_of(const Json& json) {
   const std::string name = json.get<std::string>();
   const std::optional<DType> dtype = dtype_named(name);
-  if (!dtype) fail(ErrorKind::io, "there is no dtype {}", name);
+  if (!dtype) fail(ErrorName::malformed_dump, "there is no dtype {}", name);
   return *dtype;
 }
 
@@ -190,7 +190,7 @@ class Reader {
     read_symbols();
     for (const Json& node : json_.at("nodes")) {
       const NodeId expected = graph().size();
-      if (graph().add(node_of(node)) != expected) fail(ErrorKind::io, "node {} is there twice", expected);
+      if (graph().add(node_of(node)) != expected) fail(ErrorName::malformed_dump, "node {} is there twice", expected);
     }
     for (const Json& out : json_.at("outputs")) {
       const auto node = out.at("node").get<NodeId>();
@@ -209,7 +209,7 @@ class Reader {
     SymbolTable& table = *result_.symbols;
     for (const Json& symbol : json_.at("symbols")) {
       const auto id = symbol.at("id").get<uint32_t>();
-      if (id < table.size() || id > kMost) fail(ErrorKind::io, "symbol {} is out of order", id);
+      if (id < table.size() || id > kMost) fail(ErrorName::malformed_dump, "symbol {} is out of order", id);
       while (table.size() < id) table.input(Scalar());
       table.input(scalar_of(symbol.at("value")));
     }
@@ -218,7 +218,7 @@ class Reader {
 
   const Symbol* symbol_of(const Json& id) const {
     const auto number = id.get<uint32_t>();
-    if (number >= result_.symbols->size()) fail(ErrorKind::io, "there is no symbol {}", number);
+    if (number >= result_.symbols->size()) fail(ErrorName::malformed_dump, "there is no symbol {}", number);
     return &result_.symbols->at(number);
   }
 
@@ -235,7 +235,7 @@ class Reader {
   }
   /// Reads how a node is read.
   Layout layout_of(const Json& json, NodeId node) {
-    if (node >= graph().size()) fail(ErrorKind::io, "there is no node {} yet", node);
+    if (node >= graph().size()) fail(ErrorName::malformed_dump, "there is no node {} yet", node);
     return json.contains("shape") ? layout_of(json) : plain_layout(graph()[node]);
   }
 

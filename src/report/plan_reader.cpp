@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "graph/compile.h"
 #include "graph/spec.h"
 #include "report/graph_json.h"
@@ -27,10 +27,11 @@ StoredPlan plan_of(const Json& json) {
   StoredPlan out{graph::make_plan(std::move(stored.graph), options, device), std::move(stored.symbols), {}};
   graph::verify(out.plan, "reading");
   if (json.at("launches") != Json(out.plan.launches))
-    fail(ErrorKind::io, "the graph makes other kernels than the dump has: another version of tsl has written it");
+    fail(ErrorName::dump_of_other_version,
+         "the graph makes other kernels than the dump has: another version of tsl has written it");
   for (const Json& kernel : json.value("loaded", Json::array())) {
     const auto launch = kernel.at("launch").get<uint32_t>();
-    if (launch >= out.plan.launches.size()) fail(ErrorKind::io, "there is no launch {}", launch);
+    if (launch >= out.plan.launches.size()) fail(ErrorName::malformed_dump, "there is no launch {}", launch);
     out.kernels.push_back({kernel.at("symbol").get<std::string>(), launch});
   }
   return out;
@@ -47,7 +48,7 @@ StoredPlan read_plan(const std::string& text, const std::string& name) {
   } catch (const std::exception& error) {  // of the parser, or a number that is out of range
     problem = error.what();
   }
-  fail(ErrorKind::io, "{} is damaged: {}", name, problem);
+  fail(ErrorName::malformed_dump, "{} is damaged: {}", name, problem);
 }
 
 }  // namespace tsl::report

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_names.h"
 #include "base/words.h"
 #include "syntax/fail_at.h"
 
@@ -62,15 +63,16 @@ template <size_t kRows> std::string advice_for(const Advice (&rows)[kRows], std:
 
 void read_whole(const Argument& argument, CompileRequest& request) {
   if (argument.value->kind != ExprKind::boolean)
-    fail_at(ErrorKind::value, argument.span, "whole is true or false", {"write `@compile(whole: true)`"});
+    fail_at(ErrorName::misused_attribute, argument.span, "whole is true or false", {"write `@compile(whole: true)`"});
   request.whole = as<BoolExpr>(*argument.value).value;
 }
 
 [[noreturn]] void unknown_option(const Argument& argument) {
   if (!argument.name)
-    fail_at(ErrorKind::name, argument.span, "options of @compile have names", {"write `@compile(graphs: \"off\")`"});
+    fail_at(ErrorName::unknown_option, argument.span, "options of @compile have names",
+            {"write `@compile(graphs: \"off\")`"});
   const std::string advice = advice_for(kOptionAdvice, *argument.name);
-  fail_at(ErrorKind::name, argument.span, fmt::format("unknown option '{}' of @compile", *argument.name),
+  fail_at(ErrorName::unknown_option, argument.span, fmt::format("unknown option '{}' of @compile", *argument.name),
           {advice.empty() ? "there are graphs, mode, numerics and whole, as in `@compile(graphs: \"off\")`" : advice});
 }
 
@@ -83,7 +85,7 @@ void read_option(const Argument& argument, CompileRequest& request) {
   const std::string_view value = is_text ? std::string_view(*as<StringExpr>(*argument.value).text) : std::string_view();
   if (value != option->yes && value != option->no) {
     const std::string advice = option->name == "mode" ? advice_for(kModeAdvice, value) : "";
-    fail_at(ErrorKind::value, argument.span,
+    fail_at(ErrorName::misused_attribute, argument.span,
             fmt::format("{} is \"{}\" or \"{}\"", option->name, option->yes, option->no),
             advice.empty() ? std::vector<std::string>() : std::vector{advice});
   }
@@ -95,7 +97,8 @@ void read_option(const Argument& argument, CompileRequest& request) {
   const std::string near = nearest_name(*attribute.name, {"compile", "interpret"});
   if (hint.empty())
     hint = near.empty() ? "there are @compile and @interpret" : fmt::format("did you mean '@{}'?", near);
-  fail_at(ErrorKind::name, attribute.span, fmt::format("unknown attribute '@{}'", *attribute.name), {hint});
+  fail_at(ErrorName::unknown_attribute, attribute.span, fmt::format("unknown attribute '@{}'", *attribute.name),
+          {hint});
 }
 
 }  // namespace
@@ -103,7 +106,7 @@ void read_option(const Argument& argument, CompileRequest& request) {
 void read_attributes(ast::Function& function) {
   for (const Attribute& attribute : function.attributes) {
     if (*attribute.name == "interpret") {
-      if (!attribute.args.empty()) fail_at(ErrorKind::value, attribute.span, "@interpret takes no options");
+      if (!attribute.args.empty()) fail_at(ErrorName::misused_attribute, attribute.span, "@interpret takes no options");
       function.is_interpreted = true;
     } else if (*attribute.name == "compile") {
       if (!function.compile) function.compile.emplace();
@@ -112,7 +115,7 @@ void read_attributes(ast::Function& function) {
       unknown_attribute(attribute);
     }
     if (function.compile && function.is_interpreted)
-      fail_at(ErrorKind::value, attribute.span, "a function has @compile or @interpret, not both");
+      fail_at(ErrorName::misused_attribute, attribute.span, "a function has @compile or @interpret, not both");
   }
 }
 

@@ -1,6 +1,7 @@
 #include "syntax/error_strategy.h"
 
 #include "TslParser.h"
+#include "base/error_names.h"
 #include "syntax/fail_at.h"
 
 namespace tsl {
@@ -241,7 +242,8 @@ void ErrorStrategy::raise(antlr4::Parser& parser, const Token& found, bool is_ex
     span.begin = diagnosis.previous_end();
     span.end = span.begin + 1;
   }
-  fail_at(ErrorKind::syntax, span, diagnosis.message(), diagnosis.notes());
+  fail_at(is_at_end_ ? ErrorName::unexpected_end : ErrorName::unexpected_token, span, diagnosis.message(),
+          diagnosis.notes());
 }
 
 Token* ErrorStrategy::recoverInline(antlr4::Parser* parser) { raise(*parser, *parser->getCurrentToken(), true); }

@@ -1,6 +1,7 @@
 // Implements the part of TreeBuilder that builds expressions.
 #include <unordered_set>
 
+#include "base/error_names.h"
 #include "syntax/fail_at.h"
 #include "syntax/tree_builder.h"
 
@@ -117,11 +118,11 @@ void TreeBuilder::check_chain(Parser::ExpressionContext* context) const {
   const size_t inner = context->left->op->getType();
   const size_t outer = context->op->getType();
   if (is_comparison(inner) && is_comparison(outer)) {
-    fail_at(ErrorKind::syntax, span_of(*context->op), "comparisons cannot be chained",
+    fail_at(ErrorName::chained_operators, span_of(*context->op), "comparisons cannot be chained",
             {"join two with 'and', or put one in parentheses"});
   }
   if (is_range(inner) && is_range(outer)) {
-    fail_at(ErrorKind::syntax, span_of(*context->op), "ranges cannot be chained");
+    fail_at(ErrorName::chained_operators, span_of(*context->op), "ranges cannot be chained");
   }
 }
 
@@ -140,7 +141,7 @@ Expr* TreeBuilder::pipe(Expr* left, Parser::ExpressionContext* context) {
   Parser::ExpressionContext* right = context->right;
   const bool is_callable = right->tail || right->atom;
   if (!is_callable) {
-    fail_at(ErrorKind::syntax, span_of(*right), "the right side of '|>' must be a function or a call");
+    fail_at(ErrorName::wrong_pipe_target, span_of(*right), "the right side of '|>' must be a function or a call");
   }
   const bool is_call = right->tail && right->tail->start->getType() == Parser::PAREN_OPEN;
   Expr* callee = expression(right);
@@ -161,7 +162,7 @@ Expr* TreeBuilder::pipe(Expr* left, Parser::ExpressionContext* context) {
     case ExprKind::list:
     case ExprKind::tuple:
     case ExprKind::record:
-      fail_at(ErrorKind::syntax, callee->span, "the right side of '|>' must be a function or a call");
+      fail_at(ErrorName::wrong_pipe_target, callee->span, "the right side of '|>' must be a function or a call");
     case ExprKind::name:
     case ExprKind::range:
     case ExprKind::unary:
@@ -193,7 +194,7 @@ Expr* TreeBuilder::suffix(Expr* object, Parser::ExpressionContext* context) {
       for (Parser::IndexItemContext* item : tail->indexItem()) {
         items.push_back(index_item(item));
         if (items.back().kind != IndexItem::Kind::ellipsis) continue;
-        if (has_ellipsis) fail_at(ErrorKind::syntax, items.back().span, "an index has at most one '...'");
+        if (has_ellipsis) fail_at(ErrorName::repeated_ellipsis, items.back().span, "an index has at most one '...'");
         has_ellipsis = true;
       }
       return make<IndexExpr>(ExprKind::index, span, object, arena_.copy(items));
@@ -227,10 +228,11 @@ List<Argument> TreeBuilder::arguments(const std::vector<Parser::ArgumentContext*
     if (context->NAME()) {
       argument.name = name_of(*context->NAME()->getSymbol());
       if (!names.insert(argument.name).second) {
-        fail_at(ErrorKind::syntax, argument.span, fmt::format("argument '{}' is given twice", *argument.name));
+        fail_at(ErrorName::repeated_argument, argument.span,
+                fmt::format("argument '{}' is given twice", *argument.name));
       }
     } else if (!names.empty()) {
-      fail_at(ErrorKind::syntax, argument.span, "a positional argument cannot follow a named one");
+      fail_at(ErrorName::positional_after_named, argument.span, "a positional argument cannot follow a named one");
     }
     argument.value = expression(context->expression());
     args.push_back(argument);
@@ -292,7 +294,7 @@ Expr* TreeBuilder::record(Parser::RecordContext* context) {
     entries.push_back(record_entry(item));
     const Name key = entries.back().key;
     if (key && !keys.insert(key).second) {
-      fail_at(ErrorKind::syntax, span_of(*item->start), fmt::format("key '{}' is given twice", *key));
+      fail_at(ErrorName::repeated_key, span_of(*item->start), fmt::format("key '{}' is given twice", *key));
     }
   }
   return make<RecordExpr>(ExprKind::record, span_of(*context), arena_.copy(entries));

@@ -9,8 +9,8 @@
 
 namespace tsl {
 
-[[noreturn]] inline void fail_at(ErrorKind kind, Span span, std::string message, std::vector<std::string> hints = {}) {
-  throw Failure(Error{kind, std::move(message), span, std::move(hints), {}});
+[[noreturn]] inline void fail_at(ErrorName name, Span span, std::string message, std::vector<std::string> hints = {}) {
+  throw Failure(Error{name, std::move(message), span, std::move(hints), {}});
 }
 
 /// Throws the first of several errors, which carries the others.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/error_names.h"
 #include "syntax/fail_at.h"
 
 namespace tsl {
@@ -69,7 +70,7 @@ void check_separators(std::string_view digits, Span span) {
   for (size_t i = 0; i < digits.size(); ++i) {
     if (digits[i] != '_') continue;
     if (i == 0 || i + 1 == digits.size() || digits[i + 1] == '_') {
-      fail_at(ErrorKind::syntax, span, "'_' in a number stands between two digits");
+      fail_at(ErrorName::malformed_number, span, "'_' in a number stands between two digits");
     }
   }
 }
@@ -83,9 +84,10 @@ NumberParts split_prefixed(std::string_view text, int base, Span span) {
   const std::string_view digits = text.substr(2, end - 2);
   if (digits.empty()) {
     if (parts.suffix.empty()) {
-      fail_at(ErrorKind::syntax, span, fmt::format("expected digits after '{}'", text.substr(0, 2)));
+      fail_at(ErrorName::malformed_number, span, fmt::format("expected digits after '{}'", text.substr(0, 2)));
     }
-    fail_at(ErrorKind::syntax, span, fmt::format("'{}' is no digit of a base-{} number", parts.suffix[0], base));
+    fail_at(ErrorName::malformed_number, span,
+            fmt::format("'{}' is no digit of a base-{} number", parts.suffix[0], base));
   }
   check_separators(digits, span);
   for (char c : digits) {
@@ -116,7 +118,7 @@ NumberParts split_decimal(std::string_view text, Span span) {
     size_t digits = end + 1;
     if (digits < text.size() && (text[digits] == '+' || text[digits] == '-')) ++digits;
     if (digits >= text.size() || !is_digit(text[digits])) {
-      fail_at(ErrorKind::syntax, span, "expected digits in the exponent");
+      fail_at(ErrorName::malformed_number, span, "expected digits in the exponent");
     }
     parts.is_real = true;
     parts.digits += 'e';
@@ -137,7 +139,7 @@ double read_real(const NumberParts& parts, Span span) {
     const size_t exponent = parts.digits.find('e');
     const bool is_tiny = exponent != std::string::npos && parts.digits[exponent + 1] == '-';
     if (!is_tiny && parts.digits.compare(0, 2, "0.") != 0) {
-      fail_at(ErrorKind::syntax, span, "this number is too large for a float");
+      fail_at(ErrorName::literal_out_of_range, span, "this number is too large for a float");
     }
     return 0;
   }
@@ -159,10 +161,10 @@ int64_t read_integer(const NumberParts& parts, const Dtype& dtype, Span span, bo
   if (negative) most = dtype.is_signed ? most + 1 : 0;
   if (!magnitude || *magnitude > most) {
     if (parts.suffix.empty()) {
-      fail_at(ErrorKind::syntax, span, "this number is too large for an int, which has 64 bits",
+      fail_at(ErrorName::literal_out_of_range, span, "this number is too large for an int, which has 64 bits",
               {"write it as a float, such as 1e20, if it need not be exact"});
     }
-    fail_at(ErrorKind::syntax, span, fmt::format("this number is out of the range of {}", dtype.name));
+    fail_at(ErrorName::literal_out_of_range, span, fmt::format("this number is out of the range of {}", dtype.name));
   }
   return static_cast<int64_t>(negative ? uint64_t{0} - *magnitude : *magnitude);
 }
@@ -184,9 +186,10 @@ Number read_number(std::string_view text, Span span, bool negative) {
   if (!dtype) {
     const bool is_wrong_digit = base != 10 && is_digit(parts.suffix[0]);
     if (is_wrong_digit) {
-      fail_at(ErrorKind::syntax, span, fmt::format("'{}' is no digit of a base-{} number", parts.suffix[0], base));
+      fail_at(ErrorName::malformed_number, span,
+              fmt::format("'{}' is no digit of a base-{} number", parts.suffix[0], base));
     }
-    fail_at(ErrorKind::syntax, span, fmt::format("'{}' is no suffix of a number", parts.suffix),
+    fail_at(ErrorName::malformed_number, span, fmt::format("'{}' is no suffix of a number", parts.suffix),
             suggest_dtype(parts.suffix));
   }
   Number number;
@@ -195,7 +198,7 @@ Number read_number(std::string_view text, Span span, bool negative) {
   number.is_integer = !(parts.is_real && parts.suffix.empty()) && !is_float_dtype;
   if (number.is_integer) {
     if (parts.is_real) {
-      fail_at(ErrorKind::syntax, span, fmt::format("{} holds no fractions: '{}'", dtype->name, text));
+      fail_at(ErrorName::literal_out_of_range, span, fmt::format("{} holds no fractions: '{}'", dtype->name, text));
     }
     number.integer = read_integer(parts, *dtype, span, negative);
   } else {
@@ -247,7 +250,8 @@ class EscapeReader {
     }
     // Includes all bytes of a code point in the message.
     while (at < text_.size() && (static_cast<unsigned char>(text_[at]) & 0xC0) == 0x80) ++at;
-    fail_at(ErrorKind::syntax, span_at(begin, at), fmt::format("'{}' is no escape", text_.substr(begin, at - begin)),
+    fail_at(ErrorName::malformed_escape, span_at(begin, at),
+            fmt::format("'{}' is no escape", text_.substr(begin, at - begin)),
             {"escapes are \\n \\t \\r \\\\ \\\" \\0 \\xHH \\u{...}"});
   }
 
@@ -260,7 +264,7 @@ class EscapeReader {
     uint32_t value = 0;
     for (size_t i = 0; i < digits; ++i, ++at) {
       if (at >= text_.size() || digit_value(text_[at]) > 15) {
-        fail_at(ErrorKind::syntax, span_at(begin, at), "expected two hexadecimal digits after '\\x'");
+        fail_at(ErrorName::malformed_escape, span_at(begin, at), "expected two hexadecimal digits after '\\x'");
       }
       value = value * 16 + static_cast<uint32_t>(digit_value(text_[at]));
     }
@@ -270,7 +274,7 @@ class EscapeReader {
   void read_unicode(size_t begin, size_t& at, std::string& out) const {
     const size_t close = text_.find('}', at);
     if (at >= text_.size() || text_[at] != '{' || close == std::string_view::npos) {
-      fail_at(ErrorKind::syntax, span_at(begin, at), "expected '\\u{...}' with hexadecimal digits");
+      fail_at(ErrorName::malformed_escape, span_at(begin, at), "expected '\\u{...}' with hexadecimal digits");
     }
     const std::string_view digits = text_.substr(at + 1, close - at - 1);
     at = close + 1;
@@ -279,7 +283,7 @@ class EscapeReader {
     const bool is_read = result.ec == std::errc() && result.ptr == digits.data() + digits.size();
     const bool is_surrogate = code >= 0xD800 && code < 0xE000;
     if (!is_read || code > 0x10FFFF || is_surrogate) {
-      fail_at(ErrorKind::syntax, span_at(begin, at), fmt::format("'{}' is no Unicode code point", digits));
+      fail_at(ErrorName::malformed_escape, span_at(begin, at), fmt::format("'{}' is no Unicode code point", digits));
     }
     append_utf8(out, code);
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "TslParser.h"
+#include "base/error_names.h"
 #include "syntax/error_strategy.h"
 #include "syntax/fail_at.h"
 #include "syntax/habits.h"
@@ -57,7 +58,7 @@ void check_text(const Source& source, uint32_t id) {
   const size_t bad = find_invalid_utf8(source.text());
   if (bad == std::string_view::npos) return;
   const auto at = static_cast<uint32_t>(bad);
-  fail_at(ErrorKind::syntax, {id, at, at + 1},
+  fail_at(ErrorName::invalid_utf8, {id, at, at + 1},
           fmt::format("byte 0x{:02X} is not valid UTF-8", static_cast<unsigned char>(source.text()[bad])));
 }
 
@@ -80,7 +81,7 @@ class RepairingParser {
       try {
         return build(run);
       } catch (Failure& failure) {
-        if (failure.error().kind != ErrorKind::syntax) throw;
+        if (failure.error().kind() != ErrorKind::syntax) throw;
         if (!repair(failure.error(), run)) return nullptr;
       }
     }

@@ -21,7 +21,8 @@
 
 namespace tsl {
 
-/// Parses source `id`. Throws Failure (ErrorKind::syntax, or limit for trees nested too deeply) with all syntax errors.
+/// Parses source `id`. Throws Failure (of the kind syntax, or limit for trees nested too deeply) with all syntax
+/// errors.
 std::unique_ptr<ast::Module> parse(const SourceMap& sources, uint32_t id, Interner& names);
 
 /// A signature that is not part of a module, such as a builtin's.
@@ -49,8 +50,8 @@ struct ResolveOptions {
   std::unordered_set<Name> maybe_declared;
 };
 
-/// Binds every name, marks captures, checks assignments. Returns the errors (ErrorKind::name or syntax), with a hint if
-/// a similar name exists; the module can be compiled if there are none.
+/// Binds every name, marks captures, checks assignments. Returns the errors (of the kinds name or syntax), with a hint
+/// if a similar name exists; the module can be compiled if there are none.
 std::vector<Error> find_name_errors(ast::Module& module, const ResolveOptions& options);
 /// As find_name_errors(), but throws Failure with all errors.
 void resolve(ast::Module& module, const ResolveOptions& options);

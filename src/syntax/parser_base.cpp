@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "base/error_names.h"
 #include "base/stack_room.h"
 #include "syntax/fail_at.h"
 
@@ -11,7 +12,7 @@ void ParserBase::descend() {
   if (active_rules_ >= kMaxActiveRules || is_stack_short()) {
     const antlr4::Token* token = getCurrentToken();
     const auto begin = static_cast<uint32_t>(token->getStartIndex());
-    fail_at(ErrorKind::limit, {source_, begin, begin + 1}, "the program is nested too deeply here");
+    fail_at(ErrorName::program_too_deep, {source_, begin, begin + 1}, "the program is nested too deeply here");
   }
   ++active_rules_;
 }

@@ -3,6 +3,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/error_names.h"
 #include "base/run_watch.h"
 #include "syntax/attributes.h"
 #include "syntax/fail_at.h"
@@ -62,7 +63,7 @@ class Resolver {
   void index(const IndexExpr& index);
   void name(NameExpr& name);
   void refuse_unknown(const NameExpr& name);
-  void complain(ErrorKind kind, Span span, std::string message, std::vector<std::string> hints = {},
+  void complain(ErrorName name, Span span, std::string message, std::vector<std::string> hints = {},
                 std::vector<RelatedPlace> related = {});
 
   void declare(Variable* variable, Origin origin);
@@ -93,9 +94,9 @@ std::vector<Error> Resolver::run() {
   return std::move(errors_);
 }
 
-void Resolver::complain(ErrorKind kind, Span span, std::string message, std::vector<std::string> hints,
+void Resolver::complain(ErrorName name, Span span, std::string message, std::vector<std::string> hints,
                         std::vector<RelatedPlace> related) {
-  errors_.push_back({kind, std::move(message), span, std::move(hints), {}});
+  errors_.push_back({name, std::move(message), span, std::move(hints), {}});
   errors_.back().related = std::move(related);
 }
 
@@ -136,7 +137,7 @@ void Resolver::declare_pattern(const Pattern& pattern, Origin origin) {
 
 void Resolver::check_distinct(const Pattern& pattern, std::unordered_set<Name>& seen) {
   if (pattern.variable && !seen.insert(pattern.variable->name).second) {
-    complain(ErrorKind::syntax, pattern.span, fmt::format("'{}' is bound twice here", *pattern.variable->name));
+    complain(ErrorName::repeated_name, pattern.span, fmt::format("'{}' is bound twice here", *pattern.variable->name));
   }
   for (const Pattern* item : pattern.items) check_distinct(*item, seen);
 }
@@ -185,7 +186,7 @@ std::string Resolver::suggestion(Name name) const {
 void Resolver::name(NameExpr& name) {
   const Binding binding = find(name.name);
   if (binding.origin == Origin::result_dimension) {
-    return complain(ErrorKind::name, name.span,
+    return complain(ErrorName::misplaced_dimension, name.span,
                     fmt::format("dimension '{}' is known only once the function has returned", *name.name));
   }
   if (binding.variable) {
@@ -199,11 +200,11 @@ void Resolver::name(NameExpr& name) {
 void Resolver::refuse_unknown(const NameExpr& name) {
   if (may_be_declared(name.name) || !refused_.insert(name.name).second) return;
   if (is_index_ && *name.name == "end") {
-    return complain(ErrorKind::name, name.span, "unknown name 'end'",
+    return complain(ErrorName::unknown_name, name.span, "unknown name 'end'",
                     {"`x[1:]` goes to the end, and `x[-1]` is the last item"});
   }
   if (options_.is_incomplete && *name.name == "end") return;  // of a block whose start could not be read
-  if (*name.name == "_") return complain(ErrorKind::name, name.span, "'_' discards a value and holds none");
+  if (*name.name == "_") return complain(ErrorName::unknown_name, name.span, "'_' discards a value and holds none");
   std::vector<std::string> hints;
   std::string suggested = suggestion(name.name);
   if (options_.is_module && options_.is_module(name.name)) {
@@ -213,7 +214,7 @@ void Resolver::refuse_unknown(const NameExpr& name) {
   } else if (!suggested.empty()) {
     hints.push_back(std::move(suggested));
   }
-  complain(ErrorKind::name, name.span, fmt::format("unknown name '{}'", *name.name), std::move(hints));
+  complain(ErrorName::unknown_name, name.span, fmt::format("unknown name '{}'", *name.name), std::move(hints));
 }
 
 // ---- Functions -----------------------------------------------------------------------------------------
@@ -243,7 +244,8 @@ void Resolver::parameters(Function& function) {
     if (parameter.default_value) expression(*parameter.default_value);
     const Name name = parameter.variable->name;
     if (scopes_.back().count(name) && *name != "_") {
-      complain(ErrorKind::syntax, parameter.variable->span, fmt::format("parameter '{}' is declared twice", *name));
+      complain(ErrorName::repeated_name, parameter.variable->span,
+               fmt::format("parameter '{}' is declared twice", *name));
     }
     declare(parameter.variable, Origin::parameter);
     if (parameter.annotation) annotation(*parameter.annotation, Origin::dimension);
@@ -282,7 +284,7 @@ void Resolver::hoist_functions(const Block& block) {
     if (item->kind != StmtKind::function) continue;
     const auto& declared = as<FunctionStmt>(*item);
     if (!seen.insert(declared.variable->name).second) {
-      complain(ErrorKind::name, declared.function->name_span,
+      complain(ErrorName::redeclared_function, declared.function->name_span,
                fmt::format("function '{}' is declared twice in this block", *declared.variable->name));
     }
     declare(declared.variable, Origin::function);
@@ -309,7 +311,7 @@ void Resolver::statement(Stmt& statement) {
     }
     case StmtKind::return_:
       if (frames_.size() == 1 && !options_.is_incomplete)
-        complain(ErrorKind::syntax, statement.span, "'return' outside a function",
+        complain(ErrorName::misplaced_jump, statement.span, "'return' outside a function",
                  {"a script ends at its end; `print(x)` shows a value"});
       if (Expr* value = as<ReturnStmt>(statement).value) expression(*value);
       return;
@@ -323,7 +325,8 @@ void Resolver::statement(Stmt& statement) {
     case StmtKind::continue_:
       if (frames_.back().loops == 0 && !options_.is_incomplete) {
         const bool is_break = statement.kind == StmtKind::break_;
-        complain(ErrorKind::syntax, statement.span, fmt::format("'{}' outside a loop", is_break ? "break" : "continue"),
+        complain(ErrorName::misplaced_jump, statement.span,
+                 fmt::format("'{}' outside a loop", is_break ? "break" : "continue"),
                  {"it belongs in the block of a `for` or `while`"});
       }
       return;
@@ -396,13 +399,15 @@ void Resolver::assign_name(NameExpr& name, bool is_part) {
 void Resolver::refuse_unknown_target(const NameExpr& name) {
   if (may_be_declared(name.name) || !refused_.insert(name.name).second) return;
   if (options_.is_builtin && options_.is_builtin(name.name)) {
-    return complain(ErrorKind::name, name.span, fmt::format("'{}' is a builtin and cannot be assigned to", *name.name),
+    return complain(ErrorName::assignment_to_constant, name.span,
+                    fmt::format("'{}' is a builtin and cannot be assigned to", *name.name),
                     {fmt::format("declare a variable of that name with 'var {}'", *name.name)});
   }
   std::vector<std::string> hints;
   if (std::string suggested = suggestion(name.name); !suggested.empty()) hints.push_back(std::move(suggested));
   hints.push_back(fmt::format("declare it with 'var {} = …'", *name.name));
-  complain(ErrorKind::name, name.span, fmt::format("'{}' is not declared", *name.name), std::move(hints));
+  complain(ErrorName::undeclared_variable, name.span, fmt::format("'{}' is not declared", *name.name),
+           std::move(hints));
 }
 
 /// What an immutable variable is, and what to write so that it can change ("" if nothing serves; {} is its name).
@@ -432,7 +437,7 @@ void Resolver::refuse_immutable(const NameExpr& name, const Binding& binding, bo
   std::vector<RelatedPlace> related;
   const Span declared = binding.variable->span;
   if (declared.valid() && declared.source == module_.source) related.push_back({declared, "declared here"});
-  complain(ErrorKind::name, name.span,
+  complain(ErrorName::assignment_to_constant, name.span,
            fmt::format("'{}' {} and cannot be {}", *name.name, what, is_part ? "changed" : "assigned to"),
            std::move(hints), std::move(related));
 }

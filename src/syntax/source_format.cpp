@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "TslParser.h"
+#include "base/error_names.h"
 #include "base/intern.h"
 #include "syntax/parser.h"
 #include "syntax/token_source.h"
@@ -281,7 +282,7 @@ std::string format_source(const SourceMap& sources, uint32_t id) {
   for (const Item& item : items) layout.add(item);
   std::string text = layout.text();
   if (!have_same_items(source, Source("", text)))
-    fail(ErrorKind::syntax, "{} was not formatted: its tokens would change", source.name());
+    fail(ErrorName::format_changes_tokens, "{} was not formatted: its tokens would change", source.name());
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "TslParser.h"
+#include "base/error_names.h"
 #include "base/run_watch.h"
 #include "syntax/unicode.h"
 
@@ -148,7 +149,8 @@ std::unique_ptr<Token> TokenSource::read_significant() {
     switch (token->getType()) {
       case Tokens::NEWLINE:
         if (open_hole()) {
-          return fail(ErrorKind::syntax, span_of(*token), "an f-string must end on the line where it starts");
+          return fail(ErrorName::unterminated_string, span_of(*token),
+                      "an f-string must end on the line where it starts");
         }
         note_newline();
         if (!separator_) separator_ = span_of(*token);
@@ -241,7 +243,7 @@ std::unique_ptr<Token> TokenSource::accept(TokenPtr token) {
     case Tokens::BRACKET_OPEN:
     case Tokens::FSTRING_OPEN:
       if (open_.size() >= kMaxOpenBrackets) {
-        return fail(ErrorKind::limit, span_of(*token), "the program is nested too deeply here",
+        return fail(ErrorName::program_too_deep, span_of(*token), "the program is nested too deeply here",
                     {fmt::format("at most {} brackets may be open at once", kMaxOpenBrackets)});
       }
       open(*token);
@@ -275,11 +277,12 @@ void TokenSource::open(const Token& token) { open_.push_back({token.getType(), s
 
 std::unique_ptr<Token> TokenSource::close(TokenPtr token) {
   const char found = stream_.text()[token->getStartIndex()];
-  if (open_.empty()) return fail(ErrorKind::syntax, span_of(*token), fmt::format("'{}' closes nothing", found));
+  if (open_.empty())
+    return fail(ErrorName::unmatched_bracket, span_of(*token), fmt::format("'{}' closes nothing", found));
   const OpenBracket& top = open_.back();
   if (!matches(top.type, token->getType())) {
     const char opening = top.type == Tokens::HOLE_OPEN ? '{' : source_.text()[top.span.begin];
-    return fail(ErrorKind::syntax, span_of(*token),
+    return fail(ErrorName::unmatched_bracket, span_of(*token),
                 fmt::format("expected '{}' to close '{}' opened at line {}, found '{}'", closer_of(top.type), opening,
                             source_.line_of(top.span.begin), found));
   }
@@ -314,7 +317,7 @@ std::unique_ptr<Token> TokenSource::fstring_token() {
   const char next = begin + 1 < text.size() ? text[begin + 1] : '\n';
   if (c == '{' && next != '{') {
     if (open_.size() >= kMaxOpenBrackets) {
-      return fail(ErrorKind::limit, {id_, static_cast<uint32_t>(begin), static_cast<uint32_t>(begin + 1)},
+      return fail(ErrorName::program_too_deep, {id_, static_cast<uint32_t>(begin), static_cast<uint32_t>(begin + 1)},
                   "the program is nested too deeply here");
     }
     stream_.seek(begin + 1);
@@ -347,10 +350,10 @@ std::unique_ptr<Token> TokenSource::fstring_text(size_t begin) {
   }
   const auto here = static_cast<uint32_t>(end);
   if (end >= text.size() || text[end] == '\n' || text[end] == '\r') {
-    return fail(ErrorKind::syntax, {id_, open_.back().span.begin, here}, "unterminated f-string");
+    return fail(ErrorName::unterminated_string, {id_, open_.back().span.begin, here}, "unterminated f-string");
   }
   if (text[end] == '}') {
-    return fail(ErrorKind::syntax, {id_, here, here + 1}, "'}' in an f-string closes nothing",
+    return fail(ErrorName::unmatched_bracket, {id_, here, here + 1}, "'}' in an f-string closes nothing",
                 {"write '}}' for a brace"});
   }
   stream_.seek(end);
@@ -365,7 +368,7 @@ std::unique_ptr<Token> TokenSource::format_spec(const Token& colon) {
   while (end < text.size() && text[end] != '}' && text[end] != '{' && text[end] != '"' && text[end] != '\n') ++end;
   if (end < text.size() && text[end] == '{') {
     const auto here = static_cast<uint32_t>(end);
-    return fail(ErrorKind::syntax, {id_, here, here + 1}, "a format spec cannot contain '{'");
+    return fail(ErrorName::unexpected_character, {id_, here, here + 1}, "a format spec cannot contain '{'");
   }
   if (end >= text.size() || text[end] != '}') { return fail_in_hole(); }
   stream_.seek(end);
@@ -375,21 +378,21 @@ std::unique_ptr<Token> TokenSource::format_spec(const Token& colon) {
 
 // ---- Errors --------------------------------------------------------------------------------------------
 
-std::unique_ptr<Token> TokenSource::fail(ErrorKind kind, Span span, std::string message,
+std::unique_ptr<Token> TokenSource::fail(ErrorName name, Span span, std::string message,
                                          std::vector<std::string> notes) {
-  error_ = Error{kind, std::move(message), span, std::move(notes), {}};
+  error_ = Error{name, std::move(message), span, std::move(notes), {}};
   return make(Tokens::ERROR, span.begin, span.end);
 }
 
 std::unique_ptr<Token> TokenSource::fail_in_hole() {
-  return fail(ErrorKind::syntax, open_hole()->span, "expected '}' to close '{' in this f-string");
+  return fail(ErrorName::unmatched_bracket, open_hole()->span, "expected '}' to close '{' in this f-string");
 }
 
 std::unique_ptr<Token> TokenSource::fail_lexically(const Token& token) {
   Span span = span_of(token);
   if (token.getType() == Tokens::UNTERMINATED_STRING) {
     if (open_hole()) return fail_in_hole();
-    return fail(ErrorKind::syntax, span, "unterminated string",
+    return fail(ErrorName::unterminated_string, span, "unterminated string",
                 {"a string ends on its line, with `\"`; `\\n` in it is a new line"});
   }
   const std::string_view text = stream_.text().substr(span.begin);
@@ -397,15 +400,15 @@ std::unique_ptr<Token> TokenSource::fail_lexically(const Token& token) {
   span.end = span.begin + point.size;
   const std::string_view shown = text.substr(0, point.size);
   if (point.value < 0x20 || point.value == 0x7F) {
-    return fail(ErrorKind::syntax, span, fmt::format("unexpected character U+{:04X}", point.value));
+    return fail(ErrorName::unexpected_character, span, fmt::format("unexpected character U+{:04X}", point.value));
   }
   const Lookalike* const meant = lookalike(point.value);
   if (meant) {
-    return fail(ErrorKind::syntax, span,
+    return fail(ErrorName::unexpected_character, span,
                 fmt::format("unexpected character '{}' (U+{:04X}, {})", shown, point.value, meant->name),
                 {std::string(meant->hint)});
   }
-  return fail(ErrorKind::syntax, span,
+  return fail(ErrorName::unexpected_character, span,
               fmt::format("unexpected character '{}'{}", shown,
                           point.value < 0x80 ? "" : fmt::format(" (U+{:04X})", point.value)));
 }

@@ -61,7 +61,7 @@ class TokenSource final : public antlr4::TokenSource {
   TokenPtr fstring_text(size_t begin);
   TokenPtr format_spec(const antlr4::Token& colon);
   TokenPtr make(size_t type, size_t begin, size_t end) const;
-  TokenPtr fail(ErrorKind kind, Span span, std::string message, std::vector<std::string> notes = {});
+  TokenPtr fail(ErrorName name, Span span, std::string message, std::vector<std::string> notes = {});
   TokenPtr fail_in_hole();
   TokenPtr fail_lexically(const antlr4::Token& token);
 

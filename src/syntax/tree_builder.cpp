@@ -1,5 +1,6 @@
 #include "syntax/tree_builder.h"
 
+#include "base/error_names.h"
 #include "base/run_watch.h"
 #include "syntax/fail_at.h"
 
@@ -42,7 +43,7 @@ Variable* TreeBuilder::variable(const Token& token, bool is_mutable) {
 
 void TreeBuilder::grow(Span span) {
   if (++height_ <= kMaxHeight) return;
-  fail_at(ErrorKind::limit, span, "the program is nested too deeply, or chains too many operators, here",
+  fail_at(ErrorName::program_too_deep, span, "the program is nested too deeply, or chains too many operators, here",
           {fmt::format("at most {} levels are possible; name a part of it with 'let'", kMaxHeight)});
 }
 
@@ -53,7 +54,7 @@ Function* TreeBuilder::build(Parser::DeclaredSignatureContext* context, Paramete
   function_ = made;
   std::vector<Parser::ParameterContext*> named;
   for (Parser::DeclaredParameterContext* item : context->declaredParameter()) {
-    if (rest) fail_at(ErrorKind::syntax, span_of(*item), "no parameter can follow '...'");
+    if (rest) fail_at(ErrorName::malformed_declaration, span_of(*item), "no parameter can follow '...'");
     if (item->parameter()) {
       named.push_back(item->parameter());
       continue;
@@ -173,7 +174,7 @@ void TreeBuilder::check_target(const Expr& target, bool has_op) const {
   switch (target.kind) {
     case ExprKind::name: return;
     case ExprKind::tuple:
-      if (has_op) fail_at(ErrorKind::syntax, target.span, "only '=' assigns to a tuple");
+      if (has_op) fail_at(ErrorName::wrong_assignment_target, target.span, "only '=' assigns to a tuple");
       for (const Expr* item : as<TupleExpr>(target).items) check_target(*item, false);
       return;
     case ExprKind::index:
@@ -183,13 +184,14 @@ void TreeBuilder::check_target(const Expr& target, bool has_op) const {
         base = base->kind == ExprKind::index ? as<IndexExpr>(*base).object : as<FieldExpr>(*base).object;
       }
       if (base->kind == ExprKind::name) return;
-      fail_at(ErrorKind::syntax, base->span, "only a part of a variable can be assigned to",
+      fail_at(ErrorName::wrong_assignment_target, base->span, "only a part of a variable can be assigned to",
               {"this value has no name: the change would be lost"});
     }
-    case ExprKind::call: fail_at(ErrorKind::syntax, target.span, "the result of a call cannot be assigned to");
+    case ExprKind::call:
+      fail_at(ErrorName::wrong_assignment_target, target.span, "the result of a call cannot be assigned to");
     case ExprKind::list:
     case ExprKind::record:
-      fail_at(ErrorKind::syntax, target.span, "this cannot be assigned to",
+      fail_at(ErrorName::wrong_assignment_target, target.span, "this cannot be assigned to",
               {"several names are assigned as a tuple: (a, b) = …"});
     case ExprKind::nil:
     case ExprKind::boolean:
@@ -206,7 +208,7 @@ void TreeBuilder::check_target(const Expr& target, bool has_op) const {
     case ExprKind::if_:
     case ExprKind::block: break;
   }
-  fail_at(ErrorKind::syntax, target.span, "this cannot be assigned to");
+  fail_at(ErrorName::wrong_assignment_target, target.span, "this cannot be assigned to");
 }
 
 namespace {
@@ -242,7 +244,8 @@ Stmt* TreeBuilder::module_import(Parser::ModuleImportContext* context) {
     module = variable(path);
     module->name = is_file ? names_.intern(stem_of(*path_name)) : path_name;
     if (module->name->empty()) {
-      fail_at(ErrorKind::syntax, span, "this import needs a name", {fmt::format("import {} as …", text_of(path))});
+      fail_at(ErrorName::malformed_declaration, span, "this import needs a name",
+              {fmt::format("import {} as …", text_of(path))});
     }
   }
   return make<ImportStmt>(StmtKind::import, span, path_name, is_file, module, arena_.copy(names));
@@ -355,7 +358,7 @@ Limits TreeBuilder::limits(Parser::LimitsContext* context) {
   made.is_closed = context->op->getType() == Parser::CLOSED_RANGE;
   const bool is_empty = made.low && made.high && (made.is_closed ? *made.high < *made.low : *made.high <= *made.low);
   if (is_empty || (!made.low && !made.high) || (made.is_closed && !made.high)) {
-    fail_at(ErrorKind::syntax, span_of(*context), "no number lies in this range");
+    fail_at(ErrorName::malformed_declaration, span_of(*context), "no number lies in this range");
   }
   return made;
 }
@@ -363,7 +366,7 @@ Limits TreeBuilder::limits(Parser::LimitsContext* context) {
 double TreeBuilder::limit(Parser::LimitContext* context) {
   const Token& token = *context->stop;
   const Number number = read_number(text_of(token), span_of(token), false);
-  if (!number.dtype.empty()) fail_at(ErrorKind::syntax, span_of(token), "a limit is a plain number");
+  if (!number.dtype.empty()) fail_at(ErrorName::malformed_declaration, span_of(token), "a limit is a plain number");
   const double size = number.is_integer ? static_cast<double>(number.integer) : number.real;
   return context->start == context->stop ? size : -size;
 }
@@ -375,7 +378,9 @@ AnnotatedDim TreeBuilder::dimension(Function& function, Parser::DimensionContext
   made.span = span_of(token);
   if (token.getType() == Parser::NUMBER) {
     const Number size = read_number(text_of(token), made.span, false);
-    if (!size.is_integer || !size.dtype.empty()) { fail_at(ErrorKind::syntax, made.span, "a size is a plain int"); }
+    if (!size.is_integer || !size.dtype.empty()) {
+      fail_at(ErrorName::malformed_declaration, made.span, "a size is a plain int");
+    }
     made.size = size.integer;
     return made;
   }

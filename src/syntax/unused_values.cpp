@@ -1,6 +1,7 @@
 // Finds expression statements without effect.
 #include <algorithm>
 
+#include "base/error_names.h"
 #include "syntax/parser.h"
 #include "syntax/tree_walk.h"
 
@@ -98,8 +99,8 @@ void UnusedValues::unused(const Expr& value, Last last) {
     hints.push_back("a function's value is what it returns: `return …`, or `fn f(x) = …`");
   else if (is_arrow(value)) hints.push_back("an assignment is written with `=`: `<-` compares with a negative number");
   else if (is_comparison) hints.push_back("`==` compares; an assignment is written with one `=`");
-  found_.push_back(
-      make_warning("this value is not used, and computing it has no effect", value.span, std::move(hints)));
+  found_.push_back(make_warning(ErrorName::unused_value, "this value is not used, and computing it has no effect",
+                                value.span, std::move(hints)));
 }
 
 void UnusedValues::branches(const IfExpr& conditional, Last last) {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl {
 
@@ -90,7 +90,7 @@ void BlockCache::refuse(uint64_t bytes, uint64_t given_up) const {
   if (limit_ > 0) text += fmt::format(", limit {}", describe_bytes(limit_));
   const std::string system = describe_system();
   if (!system.empty()) text += "; " + system;
-  throw OutOfMemory({ErrorKind::memory, std::move(text), {}, {}, {}}, device_);
+  throw OutOfMemory({ErrorName::out_of_memory, std::move(text), {}, {}, {}}, device_);
 }
 
 BlockCache::Request BlockCache::request_of(const Storage& storage) const {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl {
 
@@ -40,7 +40,7 @@ Device parse_device(std::string_view name, Device preferred) {
     const auto [end, status] = std::from_chars(name.data() + colon + 1, last, device.ordinal);
     if (status == std::errc() && end == last) return device;
   }
-  fail_with(ErrorKind::device, fmt::format("unknown device '{}': {}", name, describe_names()),
+  fail_with(ErrorName::unknown_device, fmt::format("unknown device '{}': {}", name, describe_names()),
             {"write \"cpu\", \"cuda\" or, for one of several GPUs, \"cuda:1\""});
 }
 

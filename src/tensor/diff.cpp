@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include "base/error_names.h"
 #include "tensor/promotion.h"
 
 namespace tsl::diff {
@@ -38,7 +39,7 @@ Var call(Op op, std::initializer_list<Var> operands) {
     if (operand.ops()) ops = operand.ops();
     any_tensor |= operand.is_tensor();
   }
-  if (!ops) fail(ErrorKind::type, "a derivative rule calls {} with constants alone", op_def(op).name);
+  if (!ops) fail(ErrorName::no_tensor_operand, "a derivative rule calls {} with constants alone", op_def(op).name);
   if (any_tensor) {
     std::array<Operand, 3> values;
     for (size_t i = 0; i < count; ++i) values[i] = x[i].value();

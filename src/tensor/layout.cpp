@@ -1,14 +1,14 @@
 #include "tensor/layout.h"
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "tensor/ints.h"
 #include "tensor/limits.h"
 
 namespace tsl {
 
-void Dims::fail_too_long() { fail(ErrorKind::limit, "a tensor has at most {} dimensions", kMaxRank); }
+void Dims::fail_too_long() { fail(ErrorName::too_many_dimensions, "a tensor has at most {} dimensions", kMaxRank); }
 
-void Ints::fail_too_long() { fail(ErrorKind::limit, "a tensor has at most {} dimensions", kMaxRank); }
+void Ints::fail_too_long() { fail(ErrorName::too_many_dimensions, "a tensor has at most {} dimensions", kMaxRank); }
 
 void Dims::insert(int at, Dim d) {
   push_back(d);
@@ -33,7 +33,8 @@ bool is_empty(const Shape& shape) {
 }  // namespace
 
 Dim element_count(const Shape& shape) {
-  if (!count_if_representable(shape)) fail(ErrorKind::memory, "{} has too many elements to count", to_string(shape));
+  if (!count_if_representable(shape))
+    fail(ErrorName::tensor_too_large, "{} has too many elements to count", to_string(shape));
   Dim count = 1;
   for (Dim extent : shape) count = count * extent;
   return count;
@@ -133,7 +134,7 @@ int normalize_axis(int64_t axis, int rank, const char* op) {
     if (rank > 0)
       hints.push_back(rank == 1 ? "the only axis is 0, or -1"
                                 : fmt::format("axes go from 0 to {}, or from -{} to -1", rank - 1, rank));
-    fail_with(ErrorKind::index,
+    fail_with(ErrorName::axis_out_of_range,
               fmt::format("{}: axis {} is out of range for {} dimension{}", op, axis, rank, rank == 1 ? "" : "s"),
               std::move(hints));
   }
@@ -143,7 +144,7 @@ int normalize_axis(int64_t axis, int rank, const char* op) {
 Layout permute(const Layout& in, std::span<const int> order) {
   const int rank = in.rank();
   if (static_cast<int>(order.size()) != rank) {
-    fail_with(ErrorKind::shape,
+    fail_with(ErrorName::rank_mismatch,
               fmt::format("permute: an order of {} axes does not fit shape {}", order.size(), to_string(in.shape)),
               hints_for_order(rank));
   }
@@ -153,7 +154,7 @@ Layout permute(const Layout& in, std::span<const int> order) {
   for (int given : order) {
     const int axis = normalize_axis(given, rank, "permute");
     if (seen & (1u << axis)) {
-      fail_with(ErrorKind::value, fmt::format("permute: axis {} appears twice", given), hints_for_order(rank));
+      fail_with(ErrorName::repeated_axis, fmt::format("permute: axis {} appears twice", given), hints_for_order(rank));
     }
     seen |= 1u << axis;
     out.shape.push_back(in.shape[axis]);
@@ -164,7 +165,8 @@ Layout permute(const Layout& in, std::span<const int> order) {
 
 Layout expand(const Layout& in, const Shape& shape) {
   const int added = shape.rank() - in.rank();
-  if (added < 0) fail(ErrorKind::shape, "expand: cannot expand {} to {}", to_string(in.shape), to_string(shape));
+  if (added < 0)
+    fail(ErrorName::shape_mismatch, "expand: cannot expand {} to {}", to_string(in.shape), to_string(shape));
   Layout out{shape, shape, in.offset};
   for (int i = 0; i < shape.rank(); ++i) {
     const Dim from = i < added ? Dim(1) : in.shape[i - added];
@@ -173,10 +175,11 @@ Layout expand(const Layout& in, const Shape& shape) {
     } else if (!is_constant(from, 1) && from == shape[i]) {
       out.strides[i] = in.strides[i - added];
     } else if (from == 1) {
-      if (shape[i] < 0) fail(ErrorKind::value, "expand: {} has a negative size", to_string(shape));
+      if (shape[i] < 0) fail(ErrorName::negative_size, "expand: {} has a negative size", to_string(shape));
       out.strides[i] = 0;
     } else {
-      fail_with(ErrorKind::shape, fmt::format("expand: cannot expand {} to {}", to_string(in.shape), to_string(shape)),
+      fail_with(ErrorName::shape_mismatch,
+                fmt::format("expand: cannot expand {} to {}", to_string(in.shape), to_string(shape)),
                 {"only new axes and those of extent 1 are expanded; `tile(x, reps)` repeats others"});
     }
   }
@@ -196,7 +199,7 @@ Layout insert_axis(const Layout& in, int axis) {
 Layout remove_axis(const Layout& in, int axis) {
   const int at = normalize_axis(axis, in.rank(), "squeeze");
   if (!(in.shape[at] == 1)) {
-    fail(ErrorKind::shape, "squeeze: axis {} of {} has extent {}, not 1", axis, to_string(in.shape),
+    fail(ErrorName::extent_not_one, "squeeze: axis {} of {} has extent {}, not 1", axis, to_string(in.shape),
          in.shape[at].hint());
   }
   Layout out = in;
@@ -207,8 +210,8 @@ Layout remove_axis(const Layout& in, int axis) {
 
 Layout slice(const Layout& in, int axis, Dim start, Dim count, int64_t step) {
   const int at = normalize_axis(axis, in.rank(), "slice");
-  if (step == 0) fail(ErrorKind::value, "slice: the step must not be 0");
-  if (count < 0) fail(ErrorKind::value, "slice: the count must not be negative, got {}", count.hint());
+  if (step == 0) fail(ErrorName::zero_step, "slice: the step must not be 0");
+  if (count < 0) fail(ErrorName::negative_size, "slice: the count must not be negative, got {}", count.hint());
   Layout out = in;
   out.shape[at] = count;
   out.strides[at] = in.strides[at] * step;
@@ -217,8 +220,8 @@ Layout slice(const Layout& in, int axis, Dim start, Dim count, int64_t step) {
   const Dim lowest = step > 0 ? start : last;
   const Dim highest = step > 0 ? last : start;
   if (lowest < 0 || !(highest < in.shape[at])) {
-    fail(ErrorKind::index, "slice: elements {} to {} are out of range for axis {} of {}", start.hint(), last.hint(), at,
-         to_string(in.shape));
+    fail(ErrorName::index_out_of_range, "slice: elements {} to {} are out of range for axis {} of {}", start.hint(),
+         last.hint(), at, to_string(in.shape));
   }
   out.offset = in.offset + start * in.strides[at];
   return out;
@@ -228,7 +231,8 @@ Layout select(const Layout& in, int axis, Dim index) {
   const int at = normalize_axis(axis, in.rank(), "select");
   const Dim from_start = index < 0 ? index + in.shape[at] : index;
   if (from_start < 0 || !(from_start < in.shape[at])) {
-    fail(ErrorKind::index, "index {} is out of range for axis {} of extent {}", index.hint(), at, in.shape[at].hint());
+    fail(ErrorName::index_out_of_range, "index {} is out of range for axis {} of extent {}", index.hint(), at,
+         in.shape[at].hint());
   }
   Layout out = in;
   out.offset = in.offset + from_start * in.strides[at];
@@ -240,13 +244,13 @@ Layout select(const Layout& in, int axis, Dim index) {
 Layout windows(const Layout& in, int axis, int64_t size, int64_t step, int64_t dilation) {
   const int at = normalize_axis(axis, in.rank(), "windows");
   if (size < 1 || step < 1 || dilation < 1) {
-    fail(ErrorKind::value, "windows: size, step and dilation must be positive, got {}, {} and {}", size, step,
-         dilation);
+    fail(ErrorName::argument_out_of_range, "windows: size, step and dilation must be positive, got {}, {} and {}", size,
+         step, dilation);
   }
   int64_t reach = 0;  // from the first to the last element of a window
   if (__builtin_mul_overflow(size - 1, dilation, &reach) || !(Dim(reach) < in.shape[at])) {
-    fail(ErrorKind::shape, "windows: a window of {} (dilation {}) is longer than axis {} of {}", size, dilation, at,
-         to_string(in.shape));
+    fail(ErrorName::window_too_long, "windows: a window of {} (dilation {}) is longer than axis {} of {}", size,
+         dilation, at, to_string(in.shape));
   }
   Layout out = in;
   out.shape[at] = (in.shape[at] - (reach + 1)) / step + 1;
@@ -266,7 +270,7 @@ Layout as_strided(const Layout& in, const Layout& view) {
   }
   // Checks this run only: views are made in checked steps, whose guards cover later runs.
   if (!empty && (lowest < 0 || highest >= element_count(in.shape).hint())) {
-    fail(ErrorKind::index, "a view of shape {} leaves a tensor of shape {}", to_string(view.shape),
+    fail(ErrorName::index_out_of_range, "a view of shape {} leaves a tensor of shape {}", to_string(view.shape),
          to_string(in.shape));
   }
   Layout out = view;
@@ -287,14 +291,14 @@ Shape resolve_reshape(const Shape& in, const Shape& wanted) {
     if (wanted[i].hint() == -1 && rest < 0 && wanted[i] == -1) rest = i;
     else if (has_extent(in, wanted[i]) || !(wanted[i] < 0)) known.push_back(wanted[i]);
     else {
-      fail_with(ErrorKind::value, fmt::format("reshape: {} has a negative size", to_string(wanted)),
+      fail_with(ErrorName::negative_size, fmt::format("reshape: {} has a negative size", to_string(wanted)),
                 {"one extent may be -1: it stands for what is left"});
     }
   }
   if (rest < 0) return wanted;
   const Dim count = element_count(in), divisor = element_count(known);
   if (divisor == 0 || !(count / divisor * divisor == count)) {
-    fail_with(ErrorKind::shape,
+    fail_with(ErrorName::reshape_mismatch,
               fmt::format("reshape: {} has {} elements, which do not fill {}", to_string(in), count.hint(),
                           to_string(wanted)),
               {fmt::format("the extents beside -1 must have a product that divides {}", count.hint())});
@@ -359,7 +363,7 @@ std::optional<Layout> regroup(const Layout& given, const Shape& shape) {
 std::optional<Layout> reshape(const Layout& in, const Shape& shape) {
   const Dim count = element_count(in.shape), wanted = element_count(shape);
   if (!(count == wanted)) {
-    fail_with(ErrorKind::shape,
+    fail_with(ErrorName::reshape_mismatch,
               fmt::format("reshape: {} has {} elements, {} has {}", to_string(in.shape), count.hint(), to_string(shape),
                           wanted.hint()),
               hints_for_reshape(count.hint(), shape));
@@ -397,7 +401,7 @@ std::optional<Shape> try_broadcast(const Shape& a, const Shape& b) {
 
 Shape broadcast(const Shape& a, const Shape& b, const char* op) {
   std::optional<Shape> shape = try_broadcast(a, b);
-  if (!shape) fail(ErrorKind::shape, "{}: cannot broadcast {} with {}", op, to_string(a), to_string(b));
+  if (!shape) fail(ErrorName::shape_mismatch, "{}: cannot broadcast {} with {}", op, to_string(a), to_string(b));
   return *shape;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "base/machine.h"
 #include "tensor/tensor.h"
 
@@ -41,12 +41,12 @@ void check_size(std::string_view op, DType dtype, const Shape& shape, const Size
   const std::optional<int64_t> count = count_if_representable(shape);
   if (count && *count <= limits.bytes / item && *count <= limits.elements) return;
   if (limits.elements < kMaxTensorBytes && (!count || *count > limits.elements))
-    end_program(ErrorKind::limit, fmt::format("{}: a tensor may have {} elements, and {} has more", op, limits.elements,
-                                              describe(dtype, shape)));
+    end_program(ErrorName::element_limit, fmt::format("{}: a tensor may have {} elements, and {} has more", op,
+                                                      limits.elements, describe(dtype, shape)));
   double bytes = static_cast<double>(item);
   for (const Dim& extent : shape) bytes *= static_cast<double>(extent.hint());
-  fail(ErrorKind::memory, "{}: {} needs {}, but a tensor may take {}", op, describe(dtype, shape), format_bytes(bytes),
-       format_bytes(static_cast<double>(limits.bytes)));
+  fail(ErrorName::tensor_too_large, "{}: {} needs {}, but a tensor may take {}", op, describe(dtype, shape),
+       format_bytes(bytes), format_bytes(static_cast<double>(limits.bytes)));
 }
 
 }  // namespace tsl

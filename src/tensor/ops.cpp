@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/error_names.h"
 #include "base/number_text.h"
 #include "tensor/limits.h"
 #include "tensor/op.h"
@@ -16,7 +17,7 @@ constexpr int64_t kFitsEveryDevice = int64_t{1} << 30;
 
 void check_operands(const OpDef& op, std::span<const Operand> operands) {
   if (op.arity >= 0 && op.arity != static_cast<int>(operands.size())) {
-    fail(ErrorKind::type, "{} takes {} operand{}, got {}", op.name, op.arity, op.arity == 1 ? "" : "s",
+    fail(ErrorName::wrong_argument_count, "{} takes {} operand{}, got {}", op.name, op.arity, op.arity == 1 ? "" : "s",
          operands.size());
   }
   const OperandRule rule = op.traits.operands;
@@ -25,7 +26,8 @@ void check_operands(const OpDef& op, std::span<const Operand> operands) {
   for (const Operand& operand : operands) {
     if (operand.is_tensor() != wants_numbers) continue;
     if (rule == OperandRule::value_last && &operand == &operands.back()) continue;
-    fail(ErrorKind::type, "{}: expected a {}, got {}", op.name, wants_numbers ? "number" : "tensor", describe(operand));
+    fail(ErrorName::wrong_argument_type, "{}: expected a {}, got {}", op.name, wants_numbers ? "number" : "tensor",
+         describe(operand));
   }
 }
 
@@ -33,7 +35,7 @@ const Tensor& first_tensor(const OpDef& op, std::span<const Operand> operands) {
   for (const Operand& operand : operands) {
     if (operand.is_tensor()) return operand.tensor;
   }
-  fail(ErrorKind::type, "{} needs at least one tensor", op.name);
+  fail(ErrorName::no_tensor_operand, "{} needs at least one tensor", op.name);
 }
 
 std::string join_descriptions(std::span<const Operand> operands) {
@@ -84,7 +86,7 @@ Shape broadcast_operands(const OpDef& op, std::span<const Operand> operands) {
     if (!operand.is_tensor() || same(shape, operand.tensor.shape())) continue;
     const std::optional<Shape> wider = try_broadcast(shape, operand.tensor.shape());
     if (!wider) {
-      fail_with(ErrorKind::shape, fmt::format("{}: cannot broadcast {}", op.name, join_descriptions(operands)),
+      fail_with(ErrorName::shape_mismatch, fmt::format("{}: cannot broadcast {}", op.name, join_descriptions(operands)),
                 broadcast_hints(operands), broadcast_notes(operands));
     }
     shape = *wider;
@@ -106,7 +108,8 @@ bool on_one_device(std::span<const Operand> operands) {
 [[noreturn]] void fail_across_devices(const OpDef& op, const Tensor& a, const Tensor& b) {
   const std::string on_a = to_string(a.device()), on_b = to_string(b.device());
   fail_with(
-      ErrorKind::device, fmt::format("{}: {} is on {}, but {} is on {}", op.name, describe(a), on_a, describe(b), on_b),
+      ErrorName::device_mismatch,
+      fmt::format("{}: {} is on {}, but {} is on {}", op.name, describe(a), on_a, describe(b), on_b),
       {fmt::format("an op's tensors must be on one device: x.to(\"{}\") moves x", a.device().is_host() ? on_b : on_a)});
 }
 
@@ -122,7 +125,7 @@ bool on_one_device(std::span<const Operand> operands) {
 void check_condition(const OpDef& op, const Operand& condition) {
   const bool is_bool =
       condition.is_tensor() ? condition.tensor.dtype() == DType::boolean : condition.scalar.type == ScalarType::boolean;
-  if (!is_bool) fail(ErrorKind::type, "{}: the condition must be bool, got {}", op.name, describe(condition));
+  if (!is_bool) fail(ErrorName::wrong_dtype, "{}: the condition must be bool, got {}", op.name, describe(condition));
 }
 
 /// Compares in i64, which holds every number, and takes the dtype's limit for a bound that no element reaches. All
@@ -303,7 +306,7 @@ Tensor move_axis(Ops& ops, const Tensor& x, int64_t from, int64_t to) {
 
 Tensor transpose(Ops& ops, const Tensor& x) {
   const int rank = x.rank();
-  if (rank < 2) fail(ErrorKind::shape, "transpose: {} has fewer than two axes", describe(x));
+  if (rank < 2) fail(ErrorName::rank_too_low, "transpose: {} has fewer than two axes", describe(x));
   Ints order;
   for (int i = 0; i < rank; ++i) order.push_back(i);
   std::swap(order[rank - 1], order[rank - 2]);

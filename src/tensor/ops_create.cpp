@@ -1,4 +1,5 @@
 // Defines the ops that make tensors from numbers.
+#include "base/error_names.h"
 #include "tensor/op_rows.h"
 #include "tensor/promotion.h"
 
@@ -8,7 +9,7 @@ namespace {
 
 Shape checked_shape(const char* op, const Shape& shape) {
   for (Dim extent : shape) {
-    if (extent < 0) fail(ErrorKind::value, "{}: sizes must not be negative, got {}", op, to_string(shape));
+    if (extent < 0) fail(ErrorName::negative_size, "{}: sizes must not be negative, got {}", op, to_string(shape));
   }
   return shape;
 }
@@ -38,14 +39,14 @@ Tensor prepare_iota(Ops&, Op, Operands operands, const Attrs& attrs) {
 TensorType infer_fill(Operands, const Attrs& attrs) { return {attrs.dtype, checked_shape("fill", attrs.shape)}; }
 
 TensorType infer_iota(Operands, const Attrs& attrs) {
-  if (attrs.dtype == DType::boolean) fail(ErrorKind::type, "iota: numbers cannot be bool");
+  if (attrs.dtype == DType::boolean) fail(ErrorName::wrong_dtype, "iota: numbers cannot be bool");
   return {attrs.dtype, checked_shape("iota", {attrs.count})};
 }
 
 void check_stream(const char* op, Operands operands) {
   for (const Operand& operand : operands) {
     if (operand.scalar.type == ScalarType::integer) continue;
-    fail(ErrorKind::type, "{}: key and counter must be ints, got {}", op, describe(operand));
+    fail(ErrorName::wrong_dtype, "{}: key and counter must be ints, got {}", op, describe(operand));
   }
 }
 
@@ -56,7 +57,8 @@ TensorType infer_random_bits(Operands operands, const Attrs& attrs) {
 
 TensorType infer_random_float(Operands operands, const Attrs& attrs) {
   check_stream("random", operands);
-  if (!is_float(attrs.dtype)) fail(ErrorKind::type, "random numbers need a float dtype, not {}", name_of(attrs.dtype));
+  if (!is_float(attrs.dtype))
+    fail(ErrorName::wrong_dtype, "random numbers need a float dtype, not {}", name_of(attrs.dtype));
   return {attrs.dtype, checked_shape("random", attrs.shape)};
 }
 

@@ -1,6 +1,7 @@
 // Defines the rows of elementwise.def, and the elementwise ops with attributes.
 #include <type_traits>
 
+#include "base/error_names.h"
 #include "tensor/op_rows.h"
 #include "tensor/promotion.h"
 
@@ -107,7 +108,7 @@ void vjp_cast(VjpCall& call) {
 void vjp_copy(VjpCall& call) { call.grads[0] = call.grad; }
 
 Error describe_division(int64_t, const Layout&, const Attrs&) {
-  Error error{ErrorKind::value, "integer division by zero", {}, {}, {}};
+  Error error{ErrorName::division_by_zero, "integer division by zero", {}, {}, {}};
   error.hints = {"`where(b == 0, 1, b)` keeps zeros out of a divisor"};
   return error;
 }

@@ -1,6 +1,7 @@
 // Defines the ops that index by tensors.
 #include <algorithm>
 
+#include "base/error_names.h"
 #include "tensor/op_rows.h"
 
 namespace tsl::rows {
@@ -10,12 +11,14 @@ namespace {
 // Returns take's shape: [batch..., idx..., rest...] for x [batch..., n, rest...] and index [batch..., idx...].
 Shape taken_shape(const char* op, const Tensor& x, const Tensor& index, int64_t batch) {
   if (batch < 0 || batch >= x.rank() || batch > index.rank()) {
-    fail(ErrorKind::shape, "{}: {} cannot be indexed by {} along axis {}", op, describe(x), describe(index), batch);
+    fail(ErrorName::index_shape_mismatch, "{}: {} cannot be indexed by {} along axis {}", op, describe(x),
+         describe(index), batch);
   }
   Shape shape;
   for (int i = 0; i < index.rank(); ++i) {
     if (i < batch && !(x.shape()[i] == index.shape()[i])) {
-      fail(ErrorKind::shape, "{}: the leading axes of {} and its index {} differ", op, describe(x), describe(index));
+      fail(ErrorName::index_shape_mismatch, "{}: the leading axes of {} and its index {} differ", op, describe(x),
+           describe(index));
     }
     shape.push_back(i < batch ? x.shape()[i] : index.shape()[i]);
   }
@@ -25,7 +28,7 @@ Shape taken_shape(const char* op, const Tensor& x, const Tensor& index, int64_t 
 
 Tensor integer_index(Ops& ops, const char* op, const Tensor& index) {
   if (!is_integer(index.dtype())) {
-    fail_with(ErrorKind::type, fmt::format("{}: an index must hold integers, got {}", op, describe(index)),
+    fail_with(ErrorName::wrong_dtype, fmt::format("{}: an index must hold integers, got {}", op, describe(index)),
               {"`i64(x)` makes integers of a float tensor"});
   }
   return cast(ops, index, DType::i64);
@@ -50,8 +53,8 @@ Tensor prepare_scatter(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   const Shape shape = taken_shape(name, x, index, attrs.batch);
   const Operand& updates = operands[2];
   if (updates.is_tensor() && !try_broadcast(updates.tensor.shape(), shape)) {
-    fail(ErrorKind::shape, "{}: {} does not fit {}, the part of {} that the index {} picks", name, describe(updates),
-         describe(x.dtype(), shape), describe(x), describe(index));
+    fail(ErrorName::index_shape_mismatch, "{}: {} does not fit {}, the part of {} that the index {} picks", name,
+         describe(updates), describe(x.dtype(), shape), describe(x), describe(index));
   }
   if (op == Op::scatter_add && is_half(x.dtype())) {
     const Tensor wide = conform(ops, updates, DType::f32, shape);
@@ -142,14 +145,15 @@ void vjp_scatter_add(VjpCall& call) {
 
 TensorType infer_nonzero(Operands operands, const Attrs& attrs) {
   const Tensor& mask = operands[0].tensor;
-  if (mask.dtype() != DType::boolean) fail(ErrorKind::type, "nonzero: a mask must be bool, got {}", describe(mask));
+  if (mask.dtype() != DType::boolean)
+    fail(ErrorName::wrong_dtype, "nonzero: a mask must be bool, got {}", describe(mask));
   return {DType::i64, {attrs.count, mask.rank()}};
 }
 
 Error describe_index(int64_t index, const Layout& source, const Attrs& attrs) {
   const auto axis = static_cast<int>(attrs.batch);
   const int64_t extent = source.shape[axis].hint();
-  Error error{ErrorKind::index,
+  Error error{ErrorName::index_out_of_range,
               fmt::format("index {} is out of range for axis {} with extent {}", index, axis, extent),
               {},
               {},

@@ -1,4 +1,5 @@
 // Defines matrix products, and what a library computes of matrices.
+#include "base/error_names.h"
 #include "tensor/op_rows.h"
 
 namespace tsl::rows {
@@ -29,15 +30,15 @@ std::vector<std::string> transposed_hints(const Tensor& a, const Tensor& b) {
 
 void check_product(const Tensor& a, const Tensor& b) {
   if (a.rank() == 0 || b.rank() == 0) {
-    fail(ErrorKind::shape, "matmul: a 0-d tensor is no matrix: {}", describe_product(a, b));
+    fail(ErrorName::rank_too_low, "matmul: a 0-d tensor is no matrix: {}", describe_product(a, b));
   }
   if (a.dtype() == DType::boolean && b.dtype() == DType::boolean) {
-    fail(ErrorKind::type, "matmul: expected numbers, got {}", describe_product(a, b));
+    fail(ErrorName::wrong_dtype, "matmul: expected numbers, got {}", describe_product(a, b));
   }
   const Dim inner = a.shape()[a.rank() - 1];
   const Dim other = b.shape()[b.rank() == 1 ? 0 : b.rank() - 2];
   if (!(inner == other)) {
-    fail_with(ErrorKind::shape, fmt::format("matmul: inner dimensions differ: {}", describe_product(a, b)),
+    fail_with(ErrorName::matmul_mismatch, fmt::format("matmul: inner dimensions differ: {}", describe_product(a, b)),
               transposed_hints(a, b),
               {fmt::format("the left side has {} columns, the right side {} rows", inner.hint(), other.hint())});
   }
@@ -88,7 +89,7 @@ Tensor prepare_matmul(Ops& ops, Op, Operands operands, const Attrs&) {
   const Shape batch_a = batch_shape(a), batch_b = batch_shape(b);
   if (same(batch_a, batch_b)) return {};
   const std::optional<Shape> batch = try_broadcast(batch_a, batch_b);
-  if (!batch) fail(ErrorKind::shape, "matmul: batch dimensions differ: {}", describe_product(a, b));
+  if (!batch) fail(ErrorName::matmul_mismatch, "matmul: batch dimensions differ: {}", describe_product(a, b));
   return matmul(ops, expand(ops, a, with_batch(*batch, a)), expand(ops, b, with_batch(*batch, b)));
 }
 
@@ -114,30 +115,30 @@ constexpr int64_t kMostRows = 32'000;  // the workspace of eigh has 2 n² elemen
 /// Fails unless x is a batch of square matrices of f32 or f64.
 void check_square(const char* op, const Tensor& x) {
   if (x.dtype() != DType::f32 && x.dtype() != DType::f64) {
-    fail_with(ErrorKind::type, fmt::format("{}: expected f32 or f64, got {}", op, describe(x)),
+    fail_with(ErrorName::wrong_dtype, fmt::format("{}: expected f32 or f64, got {}", op, describe(x)),
               {"`f32(x)` converts a tensor"});
   }
   const int rank = x.rank();
   if (rank < 2 || !(x.shape()[rank - 1] == x.shape()[rank - 2]))
-    fail(ErrorKind::shape, "{}: expected square matrices, got {}", op, describe(x));
+    fail(ErrorName::not_square, "{}: expected square matrices, got {}", op, describe(x));
   if (x.shape()[rank - 1].hint() > kMostRows)
-    fail(ErrorKind::limit, "{}: {} has more than {} rows", op, describe(x), kMostRows);
+    fail(ErrorName::matrix_too_large, "{}: {} has more than {} rows", op, describe(x), kMostRows);
 }
 
 /// Describes the matrix of a batch that cannot be factorised.
-Error unfit_matrix(const char* op, int64_t matrix, const Layout& source, const char* what) {
+Error unfit_matrix(ErrorName name, const char* op, int64_t matrix, const Layout& source, const char* what) {
   Error error;
-  error.kind = ErrorKind::value;
+  error.name = name;
   error.message = source.rank() > 2 ? fmt::format("{}: matrix {} of the batch {}", op, matrix, what)
                                     : fmt::format("{}: the matrix {}", op, what);
   return error;
 }
 
 constexpr OpFailure kNotPositive = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
-                                      return unfit_matrix("cholesky", matrix, source, "is not positive definite");
+                                      return unfit_matrix(ErrorName::not_positive_definite, "cholesky", matrix, source, "is not positive definite");
                                     }};
 constexpr OpFailure kNotFinite = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
-                                    return unfit_matrix("eigh", matrix, source, "has elements that are not finite");
+                                    return unfit_matrix(ErrorName::not_finite, "eigh", matrix, source, "has elements that are not finite");
                                   }};
 
 constexpr OpTraits factorisation_traits(const OpFailure* failure, InputNeed needs) {
@@ -169,14 +170,14 @@ Tensor prepare_solve(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   check_square("solve_triangular", a);
   const int rank = a.rank();
   if (b.dtype() != a.dtype())
-    fail(ErrorKind::type, "solve_triangular: the dtypes of {} and {} differ", describe(a), describe(b));
+    fail(ErrorName::wrong_dtype, "solve_triangular: the dtypes of {} and {} differ", describe(a), describe(b));
   if (b.rank() < 2 || !(b.shape()[b.rank() - 2] == a.shape()[rank - 1]))
-    fail(ErrorKind::shape, "solve_triangular: {} has no {} rows, as {} has", describe(b), a.shape()[rank - 1].hint(),
+    fail(ErrorName::matmul_mismatch, "solve_triangular: {} has no {} rows, as {} has", describe(b), a.shape()[rank - 1].hint(),
          describe(a));
   const Shape batch_a = batch_shape(a), batch_b = batch_shape(b);
   if (same(batch_a, batch_b)) return {};
   const std::optional<Shape> batch = try_broadcast(batch_a, batch_b);
-  if (!batch) fail(ErrorKind::shape, "solve_triangular: the batches of {} and {} differ", describe(a), describe(b));
+  if (!batch) fail(ErrorName::shape_mismatch, "solve_triangular: the batches of {} and {} differ", describe(a), describe(b));
   return ops.call(op, {expand(ops, a, with_batch(*batch, a)), expand(ops, b, with_batch(*batch, b))}, attrs);
 }
 

@@ -1,6 +1,7 @@
 // Defines reductions over axes.
 #include <limits>
 
+#include "base/error_names.h"
 #include "tensor/op_rows.h"
 
 namespace tsl::rows {
@@ -23,7 +24,7 @@ Ints normalize_axes(const char* op, const Ints& given, int rank) {
   for (int64_t axis : given) axes.push_back(normalize_axis(axis, rank, op));
   std::sort(axes.begin(), axes.end());
   const int64_t* twice = std::adjacent_find(axes.begin(), axes.end());
-  if (twice != axes.end()) fail(ErrorKind::value, "{}: axis {} is given twice", op, *twice);
+  if (twice != axes.end()) fail(ErrorName::repeated_axis, "{}: axis {} is given twice", op, *twice);
   return axes;
 }
 
@@ -40,7 +41,7 @@ Tensor prepare_reduction(Ops& ops, Op op, Operands operands, const Attrs& attrs)
   const char* name = def.name.data();
   const Ints axes = normalize_axes(name, attrs.axes, x.rank());
   if (def.reduce_rule == ReduceRule::place && axes.size() != 1) {
-    fail(ErrorKind::value, "{} takes exactly one axis, got {}", name, axes.size());
+    fail(ErrorName::wrong_axis_count, "{} takes exactly one axis, got {}", name, axes.size());
   }
   if (axes.empty()) return cast(ops, x, reduced_dtype(def, x.dtype()));  // each element is its own sum
   const DType dtype = operand_dtype(def, x.dtype());
@@ -60,7 +61,7 @@ template <Op kOp> TensorType infer_reduction(Operands operands, const Attrs& att
       continue;
     }
     if (!def.of_nothing && x.shape()[i] < 1) {
-      fail(ErrorKind::value, "{}: axis {} of {} is empty", def.name, i, describe(x));
+      fail(ErrorName::empty_input, "{}: axis {} of {} is empty", def.name, i, describe(x));
     }
     if (attrs.keepdims) result.shape.push_back(1);
   }

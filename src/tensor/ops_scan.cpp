@@ -1,4 +1,5 @@
 // Defines ops along one axis: running sums and products, and sorting.
+#include "base/error_names.h"
 #include "tensor/op_rows.h"
 
 namespace tsl::rows {
@@ -15,7 +16,7 @@ TensorType infer_sorted(Operands operands, const Attrs& attrs) {
   Shape shape = x.shape();
   Dim& extent = shape[static_cast<int>(attrs.axis)];
   if (attrs.count.hint() < 0 || attrs.count.hint() > extent.hint()) {
-    fail(ErrorKind::value, "sort: count is {}, but axis {} has {} elements", attrs.count.hint(), attrs.axis,
+    fail(ErrorName::argument_out_of_range, "sort: count is {}, but axis {} has {} elements", attrs.count.hint(), attrs.axis,
          extent.hint());
   }
   extent = attrs.count;

@@ -1,4 +1,5 @@
 // Defines ops that combine and split tensors.
+#include "base/error_names.h"
 #include "tensor/op_rows.h"
 #include "tensor/promotion.h"
 
@@ -10,7 +11,7 @@ namespace {
 // --------------------------------------------------------------------------------------------------------
 
 Tensor prepare_concat(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
-  if (operands.empty()) fail(ErrorKind::value, "concat: nothing to put together");
+  if (operands.empty()) fail(ErrorName::empty_input, "concat: nothing to put together");
   if (Tensor result = prepare_axis(ops, op, operands, attrs)) return result;
   if (operands.size() == 1) return operands[0].tensor;
   const DType dtype = promote_operands(operands);
@@ -45,7 +46,7 @@ TensorType infer_concat(Operands operands, const Attrs& attrs) {
     bool fits = other.rank() == shape.rank();
     for (int i = 0; fits && i < shape.rank(); ++i) fits = i == axis || shape[i] == other[i];
     if (!fits) {
-      fail_with(ErrorKind::shape,
+      fail_with(ErrorName::shape_mismatch,
                 fmt::format("concat: {} and {} differ beside axis {}", describe(first), describe(operand), axis),
                 hints_for_parts(operands));
     }
@@ -79,7 +80,7 @@ Tensor prepare_assign_view(Ops& ops, Op op, Operands operands, const Attrs& attr
   const Tensor& x = operands[0].tensor;
   const Operand& value = operands[1];
   if (value.is_tensor() && !try_broadcast(value.tensor.shape(), attrs.view.shape)) {
-    fail(ErrorKind::shape, "cannot assign {} to a part of {} of shape {}", describe(value), describe(x),
+    fail(ErrorName::shape_mismatch, "cannot assign {} to a part of {} of shape {}", describe(value), describe(x),
          to_string(attrs.view.shape));
   }
   const Tensor conformed = conform(ops, value, x.dtype(), without_dead_symbols(attrs.view.shape));
@@ -108,7 +109,7 @@ void vjp_assign_view(VjpCall& call) {
 
 TensorType infer_fold_windows(Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
-  if (x.rank() < 2) fail(ErrorKind::shape, "fold_windows: {} has no axis of windows", describe(x));
+  if (x.rank() < 2) fail(ErrorName::rank_too_low, "fold_windows: {} has no axis of windows", describe(x));
   const int axis = static_cast<int>(attrs.axis);
   const int64_t size = x.shape()[x.rank() - 1].pin();
   Shape shape = x.shape();
@@ -116,7 +117,7 @@ TensorType infer_fold_windows(Operands operands, const Attrs& attrs) {
   shape[axis] = attrs.count;
   const Layout unfolded = windows(Layout::contiguous(shape), axis, size, attrs.step, attrs.dilation);
   if (!(unfolded.shape == x.shape())) {
-    fail(ErrorKind::shape, "fold_windows: {} are not the windows of {}, which are {}", describe(x),
+    fail(ErrorName::shape_mismatch, "fold_windows: {} are not the windows of {}, which are {}", describe(x),
          describe(x.dtype(), shape), to_string(unfolded.shape));
   }
   return {x.dtype(), shape};

@@ -1,6 +1,7 @@
 // Defines views: ops that only change the layout.
 #include <array>
 
+#include "base/error_names.h"
 #include "tensor/limits.h"
 #include "tensor/op_rows.h"
 
@@ -21,7 +22,8 @@ Layout view_expand(const Layout& in, const Attrs& attrs) { return expand(in, att
 
 Layout view_reshape(const Layout& in, const Attrs& attrs) {
   std::optional<Layout> out = reshape(in, attrs.shape);
-  if (!out) fail(ErrorKind::shape, "reshape: no strides view {} as {}", to_string(in.shape), to_string(attrs.shape));
+  if (!out)
+    fail(ErrorName::reshape_mismatch, "reshape: no strides view {} as {}", to_string(in.shape), to_string(attrs.shape));
   return *out;
 }
 

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/error_names.h"
+
 namespace tsl {
 
 namespace {
@@ -21,7 +23,7 @@ bool is_defined_on_bool(Op op) { return op == Op::add || op == Op::mul || op == 
   std::vector<std::string> hints;
   if (wanted == "numbers") hints = {"`i64(x)` makes 0 and 1 of bools"};
   if (wanted == "bools or integers") hints = {"comparisons make bools: `(x > 0) & (y > 0)`"};
-  fail_with(ErrorKind::type, fmt::format("{}: expected {}, got {}", op.name, wanted, given), std::move(hints));
+  fail_with(ErrorName::wrong_dtype, fmt::format("{}: expected {}, got {}", op.name, wanted, given), std::move(hints));
 }
 
 }  // namespace
@@ -120,7 +122,7 @@ RangeSide range_side(DType dtype, const Operand& number) {
 void expect_fits(DType dtype, const Operand& number) {
   if (range_side(dtype, number) == RangeSide::inside) return;
   const IntegerRange range = range_of(dtype);
-  fail_with(ErrorKind::value,
+  fail_with(ErrorName::number_out_of_range,
             fmt::format("{} does not fit {}, which holds {} to {}", describe(number), name_of(dtype), range.least,
                         range.greatest),
             dtype == DType::i64 ? std::vector<std::string>{}

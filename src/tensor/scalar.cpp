@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "tensor/bodies/scalar_bodies.h"
 
 namespace tsl {
@@ -57,7 +57,7 @@ template <ScalarOp kOp, class Body> Scalar unary(Scalar x, Body body) {
   } else {
     if (is_real(x)) {
       if constexpr (row_of(kOp).rule != DTypeRule::bitwise) return Scalar::of(body(x.real));
-      fail(ErrorKind::type, "{} needs a bool or an int, not a float", name_of(kOp));
+      fail(ErrorName::wrong_dtype, "{} needs a bool or an int, not a float", name_of(kOp));
     }
     if constexpr (takes_booleans(kOp)) {
       if (is_boolean(x)) return Scalar::of(body(x.boolean));
@@ -70,7 +70,8 @@ template <ScalarOp kOp, class Body> Scalar unary(Scalar x, Body body) {
 template <ScalarOp kOp> void check_divisor(int64_t divisor) {
   static_assert(kOp == ScalarOp::floordiv || kOp == ScalarOp::mod, "says when the new fallible op fails");
   if (divisor != 0) return;
-  fail_with(ErrorKind::value, fmt::format("integer {} by zero", kOp == ScalarOp::floordiv ? "division" : "modulo"),
+  fail_with(ErrorName::division_by_zero,
+            fmt::format("integer {} by zero", kOp == ScalarOp::floordiv ? "division" : "modulo"),
             {"`if b != 0 { … }` tests the divisor first; `a / b` divides as floats do"});
 }
 
@@ -102,7 +103,7 @@ template <ScalarOp kOp, bool kFallible, class Body> Scalar binary(Scalar a, Scal
         if (is_real(a) != is_real(b)) return compare_exactly(a, b, body);
       }
       if constexpr (row_of(kOp).rule != DTypeRule::bitwise) return Scalar::of(body(a.as_real(), b.as_real()));
-      fail(ErrorKind::type, "{} needs bools or ints, not floats", name_of(kOp));
+      fail(ErrorName::wrong_dtype, "{} needs bools or ints, not floats", name_of(kOp));
     }
     if constexpr (takes_booleans(kOp)) {
       if (is_boolean(a) && is_boolean(b)) return Scalar::of(body(a.boolean, b.boolean));

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl {
 
@@ -404,7 +404,7 @@ Dim Dim::combine_symbols(ScalarOp op, Dim a, Dim b) {
 }
 
 Dim operator/(Dim a, Dim b) {
-  if (b.hint() == 0) fail(ErrorKind::value, "a size is divided by zero");
+  if (b.hint() == 0) fail(ErrorName::division_by_zero, "a size is divided by zero");
   if (!a.symbol_ && !b.symbol_)
     return Dim(tsl::apply(ScalarOp::floordiv, Scalar::of(a.value_), Scalar::of(b.value_)).integer);
   SymbolTable& table = *(a.symbol_ ? a.symbol_ : b.symbol_)->table;

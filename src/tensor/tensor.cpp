@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl {
 
@@ -116,7 +116,7 @@ uint8_t backend_number(std::string_view name) {
   const auto end = all.names.begin() + static_cast<ptrdiff_t>(all.count);
   const auto found = std::find(all.names.begin(), end, name);
   if (found == end) {
-    if (all.count == all.names.size()) fail(ErrorKind::limit, "more than {} backends", all.names.size());
+    if (all.count == all.names.size()) fail(ErrorName::process_limit, "more than {} backends", all.names.size());
     all.names[all.count++] = name;
   }
   return static_cast<uint8_t>(found - all.names.begin());

@@ -1,6 +1,6 @@
 #include "value/format.h"
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "value/builtin.h"
 #include "value/context.h"
 #include "value/format_spec.h"
@@ -156,7 +156,7 @@ std::string to_repr(Context& context, const Value& value) {
 namespace {
 
 [[noreturn]] void fail_on_elements(const std::string& spec, const Tensor& tensor) {
-  fail_with(ErrorKind::value, fmt::format("the format spec '{}' does not suit {}", spec, describe(tensor)),
+  fail_with(ErrorName::unsuitable_format, fmt::format("the format spec '{}' does not suit {}", spec, describe(tensor)),
             {fmt::format("a spec formats one number, such as `{{mean(x):{}}}`; `{{x}}` shows a tensor", spec)});
 }
 

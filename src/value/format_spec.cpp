@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "base/number_text.h"
 #include "tensor/elements.h"
 #include "value/utf8.h"
@@ -47,7 +47,7 @@ int read_number(std::string_view text, size_t& at, int limit) {
   int number = 0;
   for (; at < text.size() && is_digit(text[at]); ++at) {
     number = number * 10 + (text[at] - '0');
-    if (number > limit) fail(ErrorKind::value, "'{}' asks for more than {} characters", text, limit);
+    if (number > limit) fail(ErrorName::malformed_format, "'{}' asks for more than {} characters", text, limit);
   }
   return number;
 }
@@ -69,7 +69,7 @@ std::string hint_for_spec(std::string_view text) {
 FormatSpec::FormatSpec(std::string_view text) : text_(text) {
   size_t at = 0;
   auto bad = [&] {
-    fail_with(ErrorKind::value, fmt::format("'{}' is not a format spec", text), {hint_for_spec(text)});
+    fail_with(ErrorName::malformed_format, fmt::format("'{}' is not a format spec", text), {hint_for_spec(text)});
   };
   if (!text.empty()) {
     const size_t fill = utf8_width(text, 0);
@@ -107,7 +107,8 @@ void FormatSpec::unsuitable(const std::string& given) const {
     hints = {fmt::format("it is {}: `{{xs[0]:{}}}` formats an item, `{{xs}}` shows all", given, text_)};
   if (given == "a record")
     hints = {fmt::format("it is a record: `{{r.key:{}}}` formats a value of it, `{{r}}` shows all", text_)};
-  fail_with(ErrorKind::value, fmt::format("the format spec '{}' does not suit {}", text_, given), std::move(hints));
+  fail_with(ErrorName::unsuitable_format, fmt::format("the format spec '{}' does not suit {}", text_, given),
+            std::move(hints));
 }
 
 std::string FormatSpec::apply(int64_t value) const {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "tensor/promotion.h"
 #include "value/context.h"
 #include "value/numbers.h"
@@ -15,9 +15,9 @@ namespace tsl {
 Tensor new_host_tensor(Context& context, DType dtype, const Shape& shape) {
   uint64_t bytes = size_of(dtype);
   for (const Dim& extent : shape) {
-    if (extent.hint() < 0) fail(ErrorKind::shape, "an extent cannot be negative: {}", to_string(shape));
+    if (extent.hint() < 0) fail(ErrorName::negative_extent, "an extent cannot be negative: {}", to_string(shape));
     if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent.hint()), &bytes)) {
-      fail(ErrorKind::memory, "{} is beyond any memory", describe(dtype, shape));
+      fail(ErrorName::tensor_too_large, "{} is beyond any memory", describe(dtype, shape));
     }
   }
   return Tensor(dtype, Layout::contiguous(shape), context.runtime().allocator().allocate(bytes));
@@ -70,14 +70,15 @@ class ListReader {
   void check(const Value& v, int depth) {
     if (const std::vector<Value>* items = items_of(v)) {
       if (depth >= shape_.rank() || static_cast<int64_t>(items->size()) != shape_[depth].hint()) {
-        fail_with(ErrorKind::shape, fmt::format("{}: rows of different lengths", what_),
+        fail_with(ErrorName::ragged_list, fmt::format("{}: rows of different lengths", what_),
                   {"a tensor's rows have as many items each: fill the short ones, or keep a list of tensors"});
       }
       for (const Value& item : *items) check(item, depth + 1);
       return;
     }
-    if (depth != shape_.rank()) fail(ErrorKind::shape, "{}: numbers beside lists", what_);
-    if (!is_host_number(v)) fail(ErrorKind::type, "{}: cannot make a tensor from {}", what_, type_name(v));
+    if (depth != shape_.rank()) fail(ErrorName::ragged_list, "{}: numbers beside lists", what_);
+    if (!is_host_number(v))
+      fail(ErrorName::wrong_argument_type, "{}: cannot make a tensor from {}", what_, type_name(v));
     switch (scalar_of(v).type) {
       case ScalarType::boolean: has_boolean_ = true; break;
       case ScalarType::integer: has_integer_ = true; break;
@@ -140,7 +141,7 @@ Tensor tensor_from_lists(Context& context, const Value& lists, const DType* dtyp
 
 Value read_item(Context& context, const Tensor& tensor) {
   if (!(element_count(tensor.shape()) == Dim(1))) {
-    fail_with(ErrorKind::value,
+    fail_with(ErrorName::not_one_element,
               fmt::format("only a tensor of one element can be read as a number, not {}", describe(tensor)),
               {"`x[i]` selects an element, `tolist(x)` makes a list of all; `f32(x)` and `i64(x)` convert a tensor"});
   }

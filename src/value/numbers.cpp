@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl {
 
@@ -47,7 +47,8 @@ Dim count_between(Dim begin, Dim end) {
   const Dim count = end - begin;
   const bool may_wrap = begin.symbol() || begin.hint() < 0;
   if (may_wrap && count < Dim(0)) {
-    fail(ErrorKind::value, "from {} to {} there are more numbers than an int can count", begin.hint(), end.hint());
+    fail(ErrorName::number_out_of_range, "from {} to {} there are more numbers than an int can count", begin.hint(),
+         end.hint());
   }
   return count;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "value/call_hints.h"
 #include "value/hints.h"
 #include "value/numbers.h"
@@ -22,8 +22,8 @@ namespace {
 std::string counted_arguments(size_t n) { return fmt::format("{} argument{}", n, n == 1 ? "" : "s"); }
 
 /// Throws an error whose caret is under an argument of the call.
-[[noreturn]] void fail_at(size_t argument, std::string message, std::string hint) {
-  Error error{ErrorKind::type, std::move(message), {}, hints_of(std::move(hint)), {}};
+[[noreturn]] void fail_at(ErrorName name, size_t argument, std::string message, std::string hint) {
+  Error error{name, std::move(message), {}, hints_of(std::move(hint)), {}};
   error.argument = static_cast<int>(argument);
   throw Failure(std::move(error));
 }
@@ -36,7 +36,8 @@ std::string counted_arguments(size_t n) { return fmt::format("{} argument{}", n,
       least == most ? counted_arguments(most) : fmt::format("{} to {}", least, counted_arguments(most));
   std::string hint = hint_for_extra_argument(signature);
   if (hint.empty()) hint = fmt::format("write `{}`", usage(signature, true));
-  fail_at(most, fmt::format("{} takes {}, not {}", signature.function, most == 0 ? "no arguments" : takes, given),
+  fail_at(ErrorName::wrong_argument_count, most,
+          fmt::format("{} takes {}, not {}", signature.function, most == 0 ? "no arguments" : takes, given),
           std::move(hint));
 }
 
@@ -50,7 +51,8 @@ size_t parameter_named(const Signature& signature, Name name, size_t argument) {
   std::string near = parameter_for(*name, candidates);
   std::string hint =
       near.empty() ? fmt::format("write `{}`", usage(signature, true)) : fmt::format("did you mean '{}'?", near);
-  fail_at(argument, fmt::format("{} has no parameter '{}'", signature.function, *name), std::move(hint));
+  fail_at(ErrorName::unknown_parameter, argument, fmt::format("{} has no parameter '{}'", signature.function, *name),
+          std::move(hint));
 }
 
 /// Fails because the argument with the i-th name of a call is given before, too.
@@ -61,7 +63,8 @@ size_t parameter_named(const Signature& signature, Name name, size_t argument) {
   std::string hint = is_positional ? fmt::format("an argument without a name is '{}' already; write `{}`", name,
                                                  usage(signature, true))
                                    : "";
-  fail_at(shape.positional + i, fmt::format("{} is given '{}' twice", signature.function, name), std::move(hint));
+  fail_at(ErrorName::argument_given_twice, shape.positional + i,
+          fmt::format("{} is given '{}' twice", signature.function, name), std::move(hint));
 }
 
 void place_named(const Signature& signature, Value* slots, const CallShape& shape) {
@@ -114,7 +117,7 @@ size_t bind_arguments(const Signature& signature, Value* slots, size_t given, co
           signature.function == "<lambda>"
               ? fmt::format("the function that is called has the parameters {}", parameter_list(signature))
               : fmt::format("write `{}`", usage(signature, false));
-      fail_with(ErrorKind::type,
+      fail_with(ErrorName::missing_argument,
                 fmt::format("{} is missing its argument '{}'", signature.function, *signature.parameters[i].name),
                 hints_of(std::move(hint)));
     }

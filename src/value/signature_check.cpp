@@ -1,7 +1,7 @@
 // Checks values against annotations.
 #include <algorithm>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "value/call_hints.h"
 #include "value/format.h"
 #include "value/format_spec.h"
@@ -95,18 +95,18 @@ struct Subject {
   bool is_rest() const { return index > signature.parameters.size(); }
 };
 
-[[noreturn]] void wrong(const Subject& subject, ErrorKind kind, const std::string& expected, const Value& value,
+[[noreturn]] void wrong(const Subject& subject, ErrorName name, const std::string& expected, const Value& value,
                         std::vector<std::string> hints = {}) {
   const std::string& function = subject.signature.function;
   if (subject.is_result()) {
-    fail_with(kind,
+    fail_with(name,
               fmt::format("the result of {} must be {}, not {}", function, expected, describe(subject.context, value)),
               std::move(hints));
   }
-  const std::string& name = *subject.parameter().name;
+  const std::string& parameter = *subject.parameter().name;
   fail_argument(
-      kind, name,
-      fmt::format("'{}' of {} must be {}, not {}", name, function, expected, describe(subject.context, value)),
+      name, parameter,
+      fmt::format("'{}' of {} must be {}, not {}", parameter, function, expected, describe(subject.context, value)),
       std::move(hints));
 }
 
@@ -152,16 +152,16 @@ std::string hint_for_one_element(const Value& given) {
   return read.empty() ? "it is one number, for all elements alike; [] is a tensor without axes, such as `x[0]`" : read;
 }
 
-[[noreturn]] void wrong_type(const Subject& subject, const ValueType& type, const Value& value, ErrorKind kind) {
+[[noreturn]] void wrong_type(const Subject& subject, const ValueType& type, const Value& value, ErrorName name) {
   std::string hint;
-  if (kind == ErrorKind::type) {
+  if (name != ErrorName::signature_shape_mismatch) {
     if (!subject.is_result()) hint = hint_for_argument(subject.signature, *subject.parameter().name, value);
     if (hint.empty()) hint = hint_to_exchange(subject, value);
     if (hint.empty()) hint = hint_to_fit(type, value);
     if (hint.empty() && !subject.is_result()) hint = hint_to_write(type);
   }
   if (hint.empty() && takes_one_element(type) && value.is(Tag::tensor)) hint = hint_for_one_element(value);
-  wrong(subject, kind, describe(type), value, hints_of(std::move(hint)));
+  wrong(subject, name, describe(type), value, hints_of(std::move(hint)));
 }
 
 /// Returns the variable of a register: a captured dimension or parameter is in a cell.
@@ -187,7 +187,7 @@ bool names_dim(const ValueType& type, Name name) {
     const Value& other = variable_at(subject.frame[i]);
     if (other.is(Tag::absent)) continue;  // its default comes later
     if (i == subject.index) {
-      fail_argument(ErrorKind::shape, own,
+      fail_argument(ErrorName::signature_shape_mismatch, own,
                     fmt::format("dimension '{}' of {} is both {} and {} in {}", *name, signature.function, bound.hint(),
                                 found.hint(), quoted));
     }
@@ -197,12 +197,12 @@ bool names_dim(const ValueType& type, Name name) {
       notes.push_back(fmt::format("{}: {}   {}: {}", origin, describe(subject.context, other), own,
                                   describe(subject.context, value)));
     }
-    fail_argument(ErrorKind::shape, own,
+    fail_argument(ErrorName::signature_shape_mismatch, own,
                   fmt::format("dimension '{}' of {} is {} from '{}' but {} from {}", *name, signature.function,
                               bound.hint(), origin, found.hint(), quoted),
                   {}, std::move(notes));
   }
-  fail_argument(ErrorKind::shape, own,
+  fail_argument(ErrorName::signature_shape_mismatch, own,
                 fmt::format("dimension '{}' of {} is {} but {} from {}", *name, signature.function, bound.hint(),
                             found.hint(), quoted));
 }
@@ -210,7 +210,7 @@ bool names_dim(const ValueType& type, Name name) {
 /// Returns the value of a dimension. A parameter may have the same name, and then any value.
 Dim bound_dim(const Subject& subject, const TypeAlternative::Dim& dim, const Value& bound) {
   if (is_host_int(bound)) return dim_of(bound);
-  fail_argument(ErrorKind::type, *dim.name,
+  fail_argument(ErrorName::wrong_argument_type, *dim.name,
                 fmt::format("'{}' of {} is a dimension and must be int, not {}", *dim.name, subject.signature.function,
                             type_name(bound)));
 }
@@ -222,10 +222,12 @@ bool is_unbound(const Subject& subject, const TypeAlternative::Dim& dim, const V
 
 void check_dims(const Subject& subject, const ValueType& type, const TypeAlternative& tensor, const Value& value,
                 const Shape& shape) {
-  if (shape.rank() != static_cast<int>(tensor.dims.size())) wrong_type(subject, type, value, ErrorKind::shape);
+  if (shape.rank() != static_cast<int>(tensor.dims.size()))
+    wrong_type(subject, type, value, ErrorName::signature_shape_mismatch);
   for (int i = 0; i < shape.rank(); ++i) {
     const TypeAlternative::Dim& dim = tensor.dims[static_cast<size_t>(i)];
-    if (dim.size >= 0 && !(shape[i] == Dim(dim.size))) wrong_type(subject, type, value, ErrorKind::shape);
+    if (dim.size >= 0 && !(shape[i] == Dim(dim.size)))
+      wrong_type(subject, type, value, ErrorName::signature_shape_mismatch);
     if (!dim.name) continue;
     Value& bound = variable_at(subject.frame[dim.reg]);
     if (is_unbound(subject, dim, bound)) {
@@ -274,7 +276,7 @@ void check_shape(const Subject& subject, const ValueType& type, const Value& val
     if (!nearest || each.dims.size() == static_cast<size_t>(value.tensor().rank())) nearest = &each;
   }
   if (nearest) check_dims(subject, type, *nearest, value, value.tensor().shape());
-  wrong_type(subject, type, value, ErrorKind::type);
+  wrong_type(subject, type, value, subject.is_result() ? ErrorName::wrong_result_type : ErrorName::wrong_argument_type);
 }
 
 bool fits_kind(const ValueType& type, const Value& value);
@@ -308,7 +310,7 @@ void check_limits(const Subject& subject, const NumberLimits& limits, const Valu
   } else if (value.is(Tag::tuple)) {
     for (const Value& item : value.as<Tuple>().items) check_limits(subject, limits, item);
   } else if (is_host_number(value) && !is_host_bool(value) && !is_within(limits, value)) {
-    wrong(subject, ErrorKind::value, limits_text(limits), value);
+    wrong(subject, ErrorName::argument_out_of_range, limits_text(limits), value);
   }
 }
 

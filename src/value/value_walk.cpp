@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl::elements_of {
 
@@ -112,7 +112,7 @@ void limit_occurrences(const Value& v, std::string_view action) {
   if (!has_elements(v)) return;
   const uint64_t count = OccurrenceCounter(kMaxDepth, [](const Value&) { return uint64_t{1}; }).count(v);
   if (count <= kMaxOccurrences) return;
-  fail(ErrorKind::limit, "{}: it has more than {} parts, counting shared ones wherever they occur", action,
+  fail(ErrorName::too_many_items, "{}: it has more than {} parts, counting shared ones wherever they occur", action,
        kMaxOccurrences);
 }
 

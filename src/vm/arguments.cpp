@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "tensor/device_names.h"
 #include "tensor/promotion.h"
 #include "value/context.h"
@@ -19,7 +19,7 @@ namespace tsl {
 namespace {
 
 [[noreturn]] void wrong_type(const char* what, const char* expected, const Value& got, Wanted wanted) {
-  fail_with(ErrorKind::type, fmt::format("{} must be {}, not {}", what, expected, type_name(got)),
+  fail_with(ErrorName::wrong_argument_type, fmt::format("{} must be {}, not {}", what, expected, type_name(got)),
             hints_to_make(wanted, got));
 }
 
@@ -100,7 +100,7 @@ Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, 
 
 Tensor stack_items(Context& context, const std::vector<Value>& items, const char* what, int depth,
                    const DType* numbers) {
-  if (depth == kMaxRank) fail(ErrorKind::limit, "{}: lists nested more than {} deep", what, kMaxRank);
+  if (depth == kMaxRank) fail(ErrorName::value_too_deep, "{}: lists nested more than {} deep", what, kMaxRank);
   std::vector<Operand> rows;
   DType dtype = DType::boolean;
   for (const Value& item : items) {
@@ -113,7 +113,7 @@ Tensor stack_items(Context& context, const std::vector<Value>& items, const char
   const Shape shape = rows[0].tensor.shape();
   for (Operand& row : rows) {
     if (row.tensor.rank() != shape.rank() || !(row.tensor.shape() == shape)) {
-      fail(ErrorKind::shape, "{}: rows of different shapes, {} and {}", what, to_string(shape),
+      fail(ErrorName::ragged_list, "{}: rows of different shapes, {} and {}", what, to_string(shape),
            to_string(row.tensor.shape()));
     }
     row.tensor = context.ops().call(Op::insert_axis, {cast(context.ops(), row.tensor, dtype)}, axis);
@@ -138,8 +138,8 @@ Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, 
   const std::vector<Value>* items = sequence_items(v);
   if (!items) {
     std::string hint = v.is_nil() ? hint_for_nil(v) : hint_to_make(Wanted::real, v);
-    fail_with(ErrorKind::type, fmt::format("{}: expected a tensor or numbers, not {}", what, type_name(v)),
-              hints_of(std::move(hint)));
+    fail_with(ErrorName::wrong_argument_type,
+              fmt::format("{}: expected a tensor or numbers, not {}", what, type_name(v)), hints_of(std::move(hint)));
   }
   if (items->empty() || holds_only_host_numbers(v)) return tensor_from_lists(context, v, numbers, what);
   if (numbers) return stack_items(context, *items, what, depth, numbers);
@@ -168,7 +168,8 @@ Value convert(Context& context, DType dtype, const Value& v) {
 Device expect_device(Context& context, const Value& v, const char* what) {
   if (!v.is(Tag::string) && !v.is(Tag::lazy_string)) {
     std::string hint = is_host_int(v) ? "the first GPU is \"cuda:0\"" : "";
-    fail_with(ErrorKind::type, fmt::format("{} must be \"cpu\", \"cuda\" or \"cuda:N\", not {}", what, type_name(v)),
+    fail_with(ErrorName::wrong_argument_type,
+              fmt::format("{} must be \"cpu\", \"cuda\" or \"cuda:N\", not {}", what, type_name(v)),
               hints_of(std::move(hint)));
   }
   const std::string& name = expect_string(context, v, what);
@@ -188,7 +189,7 @@ Shape expect_shape(Context& context, const Value& v, const char* what) {
     const Value extent = item.is(Tag::tensor) ? host_number(context, item) : item;
     if (!is_host_int(extent)) wrong_type(what, "an int or a list of ints", item, Wanted::integer);
     const Dim dim = dim_of(extent);
-    if (dim < Dim(0)) fail(ErrorKind::shape, "an extent cannot be negative: {}", dim.hint());
+    if (dim < Dim(0)) fail(ErrorName::negative_extent, "an extent cannot be negative: {}", dim.hint());
     shape.push_back(dim);
   };
   if (const auto items = sequence_items(context, v)) std::for_each(items->begin(), items->end(), add);
@@ -215,7 +216,7 @@ std::vector<int64_t> expect_axes(Context& context, const Value& v, int rank, con
   }
   std::sort(axes.begin(), axes.end());
   if (std::adjacent_find(axes.begin(), axes.end()) != axes.end())
-    fail(ErrorKind::shape, "{}: an axis is named twice", what);
+    fail(ErrorName::repeated_axis, "{}: an axis is named twice", what);
   return axes;
 }
 

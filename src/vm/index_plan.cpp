@@ -1,6 +1,6 @@
 #include "vm/index_plan.h"
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "value/context.h"
 #include "value/hints.h"
 #include "value/host_tensor.h"
@@ -17,7 +17,7 @@ Dim checked_index(const Value& index, Dim extent, int axis) {
   if (from_start < Dim(int64_t{0}) || !(from_start < extent)) {
     const int64_t count = extent.hint();
     std::string hint = count == 0 ? "" : fmt::format("indices go from 0 to {}, or from -{} to -1", count - 1, count);
-    fail_with(ErrorKind::index,
+    fail_with(ErrorName::index_out_of_range,
               fmt::format("index {} is out of range for axis {} with extent {}", i.hint(), axis, count),
               hints_of(std::move(hint)));
   }
@@ -29,7 +29,7 @@ namespace {
 Dim slice_end(Context& context, const Value& v, Dim extent, Dim lowest, Dim highest) {
   const Value number = v.is(Tag::tensor) ? read_item(context, v.tensor()) : v;
   if (!is_host_int(number)) {
-    fail_with(ErrorKind::type, fmt::format("a slice takes ints, not {}", type_name(v)),
+    fail_with(ErrorName::wrong_index_type, fmt::format("a slice takes ints, not {}", type_name(v)),
               hints_to_make(Wanted::integer, number));
   }
   Dim at = dim_of(number);
@@ -47,7 +47,7 @@ SliceBounds slice_bounds(Context& context, const Value& start, const Value& stop
   SliceBounds bounds;
   bounds.step = step.is_nil() ? 1 : expect_int(context, step, "a slice's step");
   if (bounds.step == 0) {
-    fail_with(ErrorKind::value, "a slice's step cannot be 0",
+    fail_with(ErrorName::zero_step, "a slice's step cannot be 0",
               {"`x[::2]` takes every second item, `x[::-1]` all from the last on"});
   }
   if (bounds.step == INT64_MIN) bounds.step = INT64_MIN + 1;  // as far as any tensor reaches; can be negated
@@ -115,12 +115,12 @@ class Planner {
       if (item.kind == IndexItem::Kind::value) prepare_value(item);
       if (item.kind == IndexItem::Kind::slice || !item.value.is_nil()) consumed += width(item);
     }
-    if (ellipses > 1) fail(ErrorKind::index, "an index can have one '...'");
+    if (ellipses > 1) fail(ErrorName::wrong_index, "an index can have one '...'");
     if (consumed > x_.rank()) {
       const std::string message =
           consumed == 1 ? "an index is too much" : fmt::format("{} indices are too many", consumed);
       const char* axes = x_.rank() == 1 ? "axis" : "axes";
-      fail_with(ErrorKind::index, fmt::format("{} for {}", message, describe(x_)),
+      fail_with(ErrorName::too_many_indices, fmt::format("{} for {}", message, describe(x_)),
                 {x_.rank() == 0 ? "`x.item()` reads the number in a tensor without axes"
                                 : fmt::format("it has {} {}, and takes as many indices", x_.rank(), axes)});
     }
@@ -141,7 +141,7 @@ class Planner {
     }
     const bool is_index = v.is_nil() || is_host_int(v) || (v.is(Tag::tensor) && !is_float(v.tensor_data()->dtype));
     if (!is_index) {
-      fail_with(ErrorKind::index,
+      fail_with(ErrorName::wrong_index,
                 fmt::format("an index must be an int, a slice, nil, '...', or an integer or bool tensor, not {}",
                             v.is(Tag::tensor) ? describe(v.tensor()) : type_name(v)),
                 v.is(Tag::string) ? std::vector<std::string>{"axes are numbered, `x[0]`; a record has keys: `{a: 1}`"}
@@ -190,7 +190,7 @@ class Planner {
   void add_mask(const Tensor& mask) {
     for (int i = 0; i < mask.rank(); ++i) {
       if (!(mask.shape()[i] == plan_.view.shape[at_ + i])) {
-        fail_with(ErrorKind::index,
+        fail_with(ErrorName::mask_mismatch,
                   fmt::format("a mask of shape {} does not fit {} from axis {} on", to_string(mask.shape()),
                               describe(x_), source_axis_),
                   {"a mask has the extents of the axes that it indexes, as in `x[x > 0]`"});
@@ -214,7 +214,7 @@ class Planner {
   }
 
   void add_mask_picks(const Tensor& mask, int axis) {
-    if (mask.rank() == 0) fail(ErrorKind::index, "a mask needs at least one axis; use `if` or where(…)");
+    if (mask.rank() == 0) fail(ErrorName::wrong_index, "a mask needs at least one axis; use `if` or where(…)");
     IndexPlan sub;
     sub.mask = mask;
     sub.mask_axis = axis;

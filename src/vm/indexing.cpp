@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "value/builtin.h"
 #include "value/context.h"
 #include "value/hints.h"
@@ -26,21 +26,21 @@ const IndexItem& only_item(std::span<const IndexItem> items, const Value& object
   if (items.size() == 1 && items[0].kind != IndexItem::Kind::ellipsis) return items[0];
   const bool is_sequence = is_items(object);
   fail_with(
-      ErrorKind::index, fmt::format("a {} takes one index or slice", type_name(object)),
+      ErrorName::wrong_index, fmt::format("a {} takes one index or slice", type_name(object)),
       hints_of(is_sequence ? "`xs[i][j]` indexes an item of an item; a tensor takes several: `tensor(xs)[i, j]`" : ""));
 }
 
 int64_t position(Context& context, const Value& index, size_t length, const Value& object) {
   if (index.is(Tag::string)) {
     fail_with(
-        ErrorKind::type, "an index must be an int, not str",
+        ErrorName::wrong_index_type, "an index must be an int, not str",
         {fmt::format("items of a {} are numbered from 0: `x[0]`; a record has keys: `{{a: 1}}`", type_name(object))});
   }
   const int64_t given = index.is(Tag::integer) ? index.integer() : expect_int(context, index, "an index");
   const int64_t at = given < 0 ? given + static_cast<int64_t>(length) : given;
   if (at < 0 || at >= static_cast<int64_t>(length)) {
     std::string hint = length == 0 ? "" : fmt::format("indices go from 0 to {}, or from -{} to -1", length - 1, length);
-    fail_with(ErrorKind::index,
+    fail_with(ErrorName::index_out_of_range,
               fmt::format("index {} is out of range for a {} of length {}", given, type_name(object), length),
               hints_of(std::move(hint)));
   }
@@ -142,7 +142,7 @@ std::string reason_unread(const Record& record, const std::string& key) {
   std::string hint = near.empty() ? list_keys(keys_of(record)) : fmt::format("did you mean '{}'?", near);
   std::vector<std::string> hints = hints_of(reason_unread(record, key));
   hints.push_back(std::move(hint));
-  fail_with(ErrorKind::index, fmt::format("the record has no key '{}'", key), without_empty(std::move(hints)));
+  fail_with(ErrorName::missing_key, fmt::format("the record has no key '{}'", key), without_empty(std::move(hints)));
 }
 
 /// Says what to write where an object takes no index.
@@ -161,9 +161,10 @@ std::string hint_for_assignment(const Value& object) {
 }
 
 Name key_of(Context& context, const IndexItem& item) {
-  if (item.kind != IndexItem::Kind::value) fail(ErrorKind::type, "a record is indexed by a key, not by a slice");
+  if (item.kind != IndexItem::Kind::value)
+    fail(ErrorName::wrong_index_type, "a record is indexed by a key, not by a slice");
   if (is_host_number(item.value)) {
-    fail_with(ErrorKind::type, fmt::format("a record's key must be a str, not {}", type_name(item.value)),
+    fail_with(ErrorName::wrong_index_type, fmt::format("a record's key must be a str, not {}", type_name(item.value)),
               {"keys are strs: `r[\"a\"]`; `values(r)[0]` is the first value of a record"});
   }
   return context.names().intern(expect_string(context, item.value, "a record's key"));
@@ -196,7 +197,7 @@ void assign_slice(Context& context, Value& object, const IndexItem& item, const 
     return;
   }
   if (static_cast<int64_t>(given.size()) != at.count) {
-    fail(ErrorKind::value, "cannot assign {} items to a slice of {}", given.size(), at.count);
+    fail(ErrorName::length_mismatch, "cannot assign {} items to a slice of {}", given.size(), at.count);
   }
   std::vector<Value>& items = make_unique<List>(object).items;
   for (int64_t i = 0; i < at.count; ++i)
@@ -233,7 +234,8 @@ Value get_index(Context& context, const Value& object, std::span<const IndexItem
   }
   if (is_text(object)) return get_in_string(context, object, only_item(items, object));
   if (object.is(Tag::range)) return get_in_range(context, object, only_item(items, object));
-  fail_with(ErrorKind::type, fmt::format("cannot index {}", type_name(object)), hints_of(hint_for_index(object)));
+  fail_with(ErrorName::not_indexable, fmt::format("cannot index {}", type_name(object)),
+            hints_of(hint_for_index(object)));
 }
 
 Value take_index(Context& context, Value& object, std::span<const IndexItem> items) {
@@ -252,7 +254,7 @@ void set_index(Context& context, Value& object, std::span<const IndexItem> items
   if (object.is(Tag::list)) return set_in_list(context, object, only_item(items, object), std::move(value));
   if (object.is(Tag::record))
     return set_field(context, object, key_of(context, only_item(items, object)), std::move(value));
-  fail_with(ErrorKind::type, fmt::format("cannot assign to an element of {}", type_name(object)),
+  fail_with(ErrorName::not_assignable, fmt::format("cannot assign to an element of {}", type_name(object)),
             hints_of(hint_for_assignment(object)));
 }
 
@@ -312,7 +314,8 @@ std::vector<std::string> methods_of(Context& context, const Value& object) {
   std::vector<std::string> hints;
   if (object.is(Tag::record)) hints = hints_of(reason_unread(object.as<Record>(), field));
   hints.push_back(std::move(hint));
-  fail_with(ErrorKind::name, fmt::format("{} has no field '{}'", owner, field), without_empty(std::move(hints)));
+  fail_with(ErrorName::unknown_field, fmt::format("{} has no field '{}'", owner, field),
+            without_empty(std::move(hints)));
 }
 
 Value module_field(Context& context, const Value& object, Name field) {
@@ -320,7 +323,8 @@ Value module_field(Context& context, const Value& object, Name field) {
   if (Cell* cell = module.find(field)) {
     if (context.runtime().is_tracing()) context.runtime().enter(*cell);
     if (!cell->is_set)
-      fail(ErrorKind::name, "'{}' of module {} is used before its declaration has run", *field, module.name);
+      fail(ErrorName::used_before_declaration, "'{}' of module {} is used before its declaration has run", *field,
+           module.name);
     return cell->value;
   }
   std::vector<std::string> known;
@@ -373,7 +377,7 @@ void set_field(Context&, Value& object, Name field, Value value) {
         object.is(Tag::tensor) && *field == "shape" ? "`x = reshape(x, [2, 3])` gives x another shape" : "";
     if (object.is(Tag::list))
       hint = "an item of a list is set with brackets, `xs[0] = v`; a record has fields: `{a: 1}`";
-    fail_with(ErrorKind::type, fmt::format("cannot set field '{}' of {}", *field, type_name(object)),
+    fail_with(ErrorName::not_assignable, fmt::format("cannot set field '{}' of {}", *field, type_name(object)),
               hints_of(hint.empty() ? hint_for_nil(object) : std::move(hint)));
   }
   make_unique<Record>(object).set(field, std::move(value));
@@ -421,7 +425,7 @@ bool next_character(const std::string& text, int64_t& state, Value& item) {
 }
 
 bool next_row(Context& context, const Tensor& x, int64_t& state, Value& item) {
-  if (x.rank() == 0) fail(ErrorKind::type, "cannot loop over {}: it has no axis", describe(x));
+  if (x.rank() == 0) fail(ErrorName::not_iterable, "cannot loop over {}: it has no axis", describe(x));
   if (!(Dim(state) < x.shape()[0])) return false;
   item = Value(context.ops().call(Op::select, {x}, {.axis = 0, .start = state++}));
   return true;
@@ -436,7 +440,7 @@ bool iterate(Context& context, const Value& iterable, int64_t& state, Value& ite
   if (iterable.is(Tag::record)) return next_entry(iterable.as<Record>(), state, item);
   if (iterable.is(Tag::tensor)) return next_row(context, iterable.tensor(), state, item);
   if (is_text(iterable)) return next_character(expect_string(context, iterable, "str"), state, item);
-  fail_with(ErrorKind::type, fmt::format("cannot loop over {}", type_name(iterable)),
+  fail_with(ErrorName::not_iterable, fmt::format("cannot loop over {}", type_name(iterable)),
             hints_of(hint_for_loop(iterable)));
 }
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "tensor/promotion.h"
 #include "value/context.h"
 #include "value/host_tensor.h"
@@ -112,7 +112,7 @@ Tensor fit(Ops& ops, const Tensor& value, const Shape& shape) {
   if (fitted.rank() == shape.rank() && fitted.shape() == shape) return fitted;
   const std::optional<Shape> both = try_broadcast(fitted.shape(), shape);
   if (!both || *both != shape) {
-    fail_with(ErrorKind::shape,
+    fail_with(ErrorName::shape_mismatch,
               fmt::format("cannot assign {} to a part of shape {}", describe(value), to_string(shape)),
               {"axes are matched from the last on: those of the value must have the part's extents, or 1"});
   }

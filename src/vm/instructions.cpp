@@ -3,7 +3,7 @@
 #include <array>
 #include <limits>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/hints.h"
@@ -148,7 +148,7 @@ void put_field(Frame& frame, const Instruction& i) {
 
 void spread(Frame& frame, const Instruction& i) {
   const Value& from = frame.base[i.b];
-  if (!from.is(Tag::record)) fail(ErrorKind::type, "'...' takes a record, not {}", type_name(from));
+  if (!from.is(Tag::record)) fail(ErrorName::wrong_operand_type, "'...' takes a record, not {}", type_name(from));
   const Record& fields = from.as<Record>();
   Record& into = frame.base[i.a].as<Record>();
   for (size_t n = 0; n < fields.values.size(); ++n) into.set(fields.keys->names[n], fields.values[n]);
@@ -165,7 +165,7 @@ std::array<Value, 2> bounds_of_range(Context& context, const Value& begin, const
     if (is_number) bound = read_item(context, bound.tensor());
     if (is_host_int(bound)) continue;
     const bool are_texts = begin.is(Tag::string) && end.is(Tag::string);
-    fail_with(ErrorKind::type,
+    fail_with(ErrorName::wrong_operand_type,
               fmt::format("a range goes from int to int, not from {} to {}", type_name(begin), type_name(end)),
               hints_of(are_texts ? "`a + b` joins two strs" : hint_to_make(Wanted::integer, bound)));
   }
@@ -176,7 +176,7 @@ std::array<Value, 2> bounds_of_range(Context& context, const Value& begin, const
 Value end_after(Context& context, const Value& last) {
   constexpr int64_t kGreatest = std::numeric_limits<int64_t>::max();
   if (truth(context, binary(context, BinaryOp::eq, last, Value(kGreatest)))) {
-    fail(ErrorKind::value, "a range with its end cannot end with the greatest int, {}", kGreatest);
+    fail(ErrorName::number_out_of_range, "a range with its end cannot end with the greatest int, {}", kGreatest);
   }
   return binary(context, BinaryOp::add, last, Value(1));
 }
@@ -207,7 +207,7 @@ void unpack(Frame& frame, const Instruction& i) {
   if (!items) {
     const bool is_tensor = source.is(Tag::tensor) && source.tensor().rank() > 0;
     fail_with(
-        ErrorKind::type, fmt::format("cannot take {} apart into {} parts", type_name(source), i.c),
+        ErrorName::not_unpackable, fmt::format("cannot take {} apart into {} parts", type_name(source), i.c),
         hints_of(is_tensor         ? "`tolist(x)` makes a list of a tensor"
                  : source.is_nil() ? hint_for_nil(source)
                                    : "lists and tuples are taken apart; `enumerate(xs)` and `zip(xs, ys)` give pairs"));
@@ -215,7 +215,7 @@ void unpack(Frame& frame, const Instruction& i) {
   if (items->size() != i.c) {
     const bool has_more = items->size() > i.c;
     fail_with(
-        ErrorKind::value,
+        ErrorName::wrong_part_count,
         fmt::format("a {} of {} cannot be taken apart into {}", type_name(source), items->size(), i.c),
         hints_of(has_more ? "name each part; `_` stands for one that is not needed"
                           : fmt::format("it has {} to name",
@@ -344,7 +344,7 @@ const Value& member_of(Context& context, const Module& module, Name name) {
     for (const auto& entry : module.exports) candidates.push_back(*entry.first);
     const std::string near = nearest_name(*name, candidates);
     if (!near.empty()) notes.push_back(fmt::format("did you mean '{}'?", near));
-    fail_with(ErrorKind::name, fmt::format("module '{}' has no '{}'", module.name, *name), std::move(notes));
+    fail_with(ErrorName::unknown_member, fmt::format("module '{}' has no '{}'", module.name, *name), std::move(notes));
   }
   return content(context.runtime(), *cell, name);
 }
@@ -524,8 +524,8 @@ bool next_each(Context& context, Frame& frame, const Instruction& i) {
 }
 
 void not_set(Name name) {
-  if (!name) fail(ErrorKind::name, "a variable is used before its declaration has run");
-  fail(ErrorKind::name, "'{}' is used before its declaration has run", *name);
+  if (!name) fail(ErrorName::used_before_declaration, "a variable is used before its declaration has run");
+  fail(ErrorName::used_before_declaration, "'{}' is used before its declaration has run", *name);
 }
 
 }  // namespace tsl::vm

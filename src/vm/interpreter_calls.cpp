@@ -1,7 +1,7 @@
 // Implements calls: from bytecode, from builtins and from the tracer.
 #include <algorithm>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "base/stack_room.h"
 #include "bytecode/declaration.h"
 #include "value/context.h"
@@ -42,7 +42,7 @@ class Interpreter::NativeDepth {
     else if (what == For::region)
       now.of_regions += now.top - std::min(here, now.top);  // another thread's stack does not count
     else if ((now.base - here > kNativeStackBudget + now.of_regions && here < now.base) || is_stack_short()) {
-      fail(ErrorKind::limit, "calls through builtins are nested too deeply; does the recursion end?");
+      fail(ErrorName::recursion_limit, "calls through builtins are nested too deeply; does the recursion end?");
     }
     now.top = here;
     interpreter.native_ = now;
@@ -203,7 +203,8 @@ bool Interpreter::prepare_call(Value* slot, size_t count, const CallShape* shape
     return false;
   }
   if (!slot->is(Tag::dtype)) {
-    fail_with(ErrorKind::type, fmt::format("{} cannot be called", type_name(*slot)), hints_of(hint_for_call(*slot)));
+    fail_with(ErrorName::not_callable, fmt::format("{} cannot be called", type_name(*slot)),
+              hints_of(hint_for_call(*slot)));
   }
   convert_argument(slot, count, shape);
   return false;
@@ -292,7 +293,7 @@ const Value* member(Context& context, const Value& object, Name name) {
 [[noreturn]] void no_method(Context& context, const Value& object, Name name) {
   if (object.is(Tag::module)) vm::member_of(context, object.as<Module>(), name);  // the error lists the members
   const char* what = object.is(Tag::record) ? "field or method" : "method";
-  fail_with(ErrorKind::name, fmt::format("{} has no {} '{}'", type_name(object), what, *name),
+  fail_with(ErrorName::unknown_field, fmt::format("{} has no {} '{}'", type_name(object), what, *name),
             hints_of(hint_for_method(context, object, *name)));
 }
 

@@ -1,4 +1,5 @@
 // Unwinds frames after errors.
+#include "base/error_names.h"
 #include "value/builtin.h"
 #include "value/context.h"
 #include "value/runtime.h"
@@ -52,7 +53,7 @@ void name_function(Error& error, const std::string& function, const Builtins& bu
   const bool is_prefix = error.message.compare(end, 2, ": ") == 0 || error.message.compare(end, 3, "'s ") == 0;
   if (!is_prefix || !builtins.contains(names.intern(first))) return;
   error.message.replace(0, end, function);
-  if (error.kind != ErrorKind::index) error.hints.clear();
+  if (error.kind() != ErrorKind::index) error.hints.clear();
 }
 
 /// Returns the handler of the frame that covers its current instruction.
@@ -90,7 +91,7 @@ void Interpreter::locate(Error& error) const {
 }
 
 Failure Interpreter::lack_of_memory() const {
-  Failure failure(Error{ErrorKind::memory, "out of memory", {}, {}, {}});
+  Failure failure(Error{ErrorName::out_of_memory, "out of memory", {}, {}, {}});
   locate(failure.error());
   return failure;
 }
@@ -103,7 +104,7 @@ bool Interpreter::recovers(const Run& run, Failure& failure) {
     try {
       const bool is_new = !failure.error().is_located;
       locate(failure.error());
-      if (is_new && failure.error().kind == ErrorKind::memory) hooks_->out_of_memory(failure);
+      if (is_new && failure.error().kind() == ErrorKind::memory) hooks_->out_of_memory(failure);
       return unwind(run, failure);
     } catch (const std::bad_alloc&) {
       if (!failure.error().is_final) failure = lack_of_memory();
@@ -125,7 +126,7 @@ bool Interpreter::unwind(const Run& run, const Failure& failure) {
     const bool is_body = &frame == run.body_frame;
     if (handler && is_body && (handler->begin < run.begin || handler->end > run.end)) handler = nullptr;
     if (handler) {
-      hooks_->error_caught(failure.error().kind);
+      hooks_->error_caught(failure.error().kind());
       frame.base[handler->reg] = error_record(failure.error());
       frame.pc = frame.proto->code.data() + handler->handler;
       return true;
@@ -185,7 +186,8 @@ bool Interpreter::is_guarded(size_t depth, const Loop* body) const {
 Value Interpreter::error_record(const Error& error) const {
   Interner& names = context_.names();
   const int64_t line = error.span.valid() ? context_.sources().get(error.span.source).line_of(error.span.begin) : 0;
-  return make_record({{names.intern("kind"), make_string(std::string(name_of(error.kind)))},
+  return make_record({{names.intern("kind"), make_string(std::string(name_of(error.kind())))},
+                      {names.intern("name"), make_string(std::string(name_of(error.name)))},
                       {names.intern("message"), make_string(error.message)},
                       {names.intern("line"), Value(line)}});
 }

@@ -4,7 +4,7 @@
 #include <array>
 #include <set>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/hints.h"
@@ -113,7 +113,7 @@ std::string hint_for_operands(BinaryOp op, const Value& a, const Value& b) {
   const char* left = type_name(a);
   const char* right = type_name(b);
   const auto refuse = [&](std::string message) {
-    fail_with(ErrorKind::type, std::move(message), hints_of(hint_for_operands(op, a, b)));
+    fail_with(ErrorName::wrong_operand_type, std::move(message), hints_of(hint_for_operands(op, a, b)));
   };
   if (op == BinaryOp::add) refuse(fmt::format("cannot add {} and {}", left, right));
   if (op == BinaryOp::sub) refuse(fmt::format("cannot subtract {} from {}", right, left));
@@ -136,7 +136,7 @@ constexpr int64_t kMaxRepeated = int64_t{1} << 28;
 int64_t repetitions(const Value& count, size_t length) {
   const int64_t n = std::max<int64_t>(0, pinned(count, "repetition").integer);
   if (length != 0 && n > kMaxRepeated / static_cast<int64_t>(length)) {
-    fail(ErrorKind::limit, "repeating {} items {} times is too much", length, n);
+    fail(ErrorName::too_many_items, "repeating {} items {} times is too much", length, n);
   }
   return n;
 }
@@ -210,7 +210,8 @@ bool compare_items(Context& context, const Value& x, const Value& y, int& order,
   const std::vector<Value>&a = x.as<Sequence>().items, &b = y.as<Sequence>().items;
   order = 0;
   if (equal.contains(x, y)) return true;
-  if (depth > kMaxNesting) fail(ErrorKind::limit, "values nested more than {} deep cannot be compared", kMaxNesting);
+  if (depth > kMaxNesting)
+    fail(ErrorName::value_too_deep, "values nested more than {} deep cannot be compared", kMaxNesting);
   for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
     if (!compare(context, a[i], b[i], order, equal, depth + 1)) return false;
     if (order != 0) return true;
@@ -276,7 +277,8 @@ Value tensor_binary(Context& context, BinaryOp op, const Value& a, const Value& 
     // The exponent selects the op: x ** 2 is a product. So a trace pins its value.
     const Scalar exponent = pinned(b, "exponent");
     if (is_integer(a.tensor().dtype()) && exponent.type == ScalarType::integer && exponent.integer < 0) {
-      fail_with(ErrorKind::value, fmt::format("{} cannot be raised to {}", describe(a.tensor()), exponent.integer),
+      fail_with(ErrorName::negative_power,
+                fmt::format("{} cannot be raised to {}", describe(a.tensor()), exponent.integer),
                 {"x ** -1.0 computes in floats"});
     }
     if (exponent == Scalar::of(int64_t{2}) || exponent == Scalar::of(2.0)) {
@@ -306,7 +308,7 @@ void expect_comparable_operands(BinaryOp op, const Value& a, const Value& b) {
   const bool is_first = a.is(Tag::tensor) || (a.is(Tag::dtype) && is_text(b));
   const bool is_second = b.is(Tag::tensor) || (b.is(Tag::dtype) && is_text(a));
   if ((!is_first && !is_second) || a.is_nil() || b.is_nil()) return;
-  fail_with(ErrorKind::type,
+  fail_with(ErrorName::wrong_operand_type,
             fmt::format("cannot compare {} and {} with '{}'", type_name(a), type_name(b), info_of(op).symbol),
             {hint_to_compare(is_first ? b : a)});
 }
@@ -352,7 +354,7 @@ Value inverted(Context& context, const Value& a, bool is_dying) {
   const bool is_real = is_host_number(a) || a.is(Tag::tensor);
   std::string hint = is_real ? "a comparison makes bools: `~(x > 0)`" : hint_to_make(Wanted::tensor, a);
   if (a.is_nil()) hint = hint_for_nil(a);
-  fail_with(ErrorKind::type,
+  fail_with(ErrorName::wrong_operand_type,
             fmt::format("'~' takes bools and ints, not {}", a.is(Tag::tensor) ? describe(a.tensor()) : type_name(a)),
             hints_of(std::move(hint)));
 }
@@ -362,7 +364,7 @@ Value negated(Context& context, const Value& a, bool is_dying) {
   if (a.is(Tag::tensor)) return context.ops().call(Op::neg, {op_operand(a, is_dying)});
   std::string hint = hint_to_make(is_items(a) ? Wanted::tensor : Wanted::real, a);
   if (a.is_nil()) hint = hint_for_nil(a);
-  fail_with(ErrorKind::type, fmt::format("cannot negate {}", type_name(a)), hints_of(std::move(hint)));
+  fail_with(ErrorName::wrong_operand_type, fmt::format("cannot negate {}", type_name(a)), hints_of(std::move(hint)));
 }
 
 namespace {
@@ -409,7 +411,8 @@ bool equal_parts(Context& context, const Value& a, const Value& b, EqualPairs& e
 }
 
 bool deep_equal(Context& context, const Value& a, const Value& b, EqualPairs& equal, int depth) {
-  if (depth > kMaxNesting) fail(ErrorKind::limit, "values nested more than {} deep cannot be compared", kMaxNesting);
+  if (depth > kMaxNesting)
+    fail(ErrorName::value_too_deep, "values nested more than {} deep cannot be compared", kMaxNesting);
   if (is_operand(a) && is_operand(b)) {
     if (a.is(Tag::tensor) || b.is(Tag::tensor)) return equal_tensors(context, a, b);
     return truth(context, apply_scalar(ScalarOp::eq, a, b));
@@ -462,17 +465,17 @@ bool truth(Context& context, const Value& value) {
   if (value.is(Tag::tensor)) {
     const Tensor tensor = value.tensor();
     if (tensor.rank() > 0) {
-      fail_with(ErrorKind::type,
+      fail_with(ErrorName::wrong_condition_type,
                 fmt::format("a condition must be one bool, not {}; use any(…) or all(…)", describe(tensor)),
                 hints_to_make(Wanted::boolean, value));
     }
     if (tensor.dtype() != DType::boolean) {
-      fail_with(ErrorKind::type, fmt::format("a condition must be a bool, not {}", describe(tensor)),
+      fail_with(ErrorName::wrong_condition_type, fmt::format("a condition must be a bool, not {}", describe(tensor)),
                 hints_to_make(Wanted::boolean, value));
     }
     return truth(context, read_item(context, tensor));
   }
-  fail_with(ErrorKind::type, fmt::format("a condition must be a bool, not {}", type_name(value)),
+  fail_with(ErrorName::wrong_condition_type, fmt::format("a condition must be a bool, not {}", type_name(value)),
             hints_to_make(Wanted::boolean, value));
 }
 

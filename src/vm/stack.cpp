@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl {
 
@@ -18,14 +18,14 @@ void ValueStack::grow(const Value* end) {
   constexpr ptrdiff_t kStep = 1024;  // registers constructed at a time
   const ptrdiff_t wanted = end - values_;
   if (wanted > static_cast<ptrdiff_t>(kCapacity))
-    fail(ErrorKind::limit, "the functions being called have too many variables");
+    fail(ErrorName::recursion_limit, "the functions being called have too many variables");
   Value* target = values_ + std::min<ptrdiff_t>(kCapacity, (wanted + kStep - 1) / kStep * kStep);
   for (; made_ < target; ++made_) new (made_) Value();
 }
 
 void FrameStack::fail_full() const {
-  if (limit_ < kCapacity) end_program(ErrorKind::limit, fmt::format("more than {} calls are nested", limit_));
-  fail(ErrorKind::limit, "more than {} calls are nested; does the recursion end?", kCapacity);
+  if (limit_ < kCapacity) end_program(ErrorName::recursion_limit, fmt::format("more than {} calls are nested", limit_));
+  fail(ErrorName::recursion_limit, "more than {} calls are nested; does the recursion end?", kCapacity);
 }
 
 }  // namespace tsl

@@ -3,6 +3,7 @@
 
 #include "analysis/json.h"
 #include "analysis_library.h"
+#include "base/error_names.h"
 #include "catch.h"
 
 using namespace tsl;
@@ -14,7 +15,7 @@ std::vector<std::string> found(Workspace& workspace, const std::string& text) {
   std::vector<std::string> texts;
   for (const Error& error : check(workspace, "main.tsl", text, "folder/main.tsl"))
     texts.push_back(fmt::format("{} {}: {}", workspace.sources().location(error.span),
-                                error.is_warning ? "warning" : name_of(error.kind), error.message));
+                                error.is_warning ? "warning" : name_of(error.kind()), error.message));
   return texts;
 }
 
@@ -58,7 +59,7 @@ TEST_CASE("modules are read through a function, with the file that imports them"
   std::string asked;
   Workspace workspace(small_library(), [&](const std::string& path, bool is_file, const std::string& importer) {
     asked += fmt::format("{} {} {};", path, is_file, importer);
-    if (path == "./none.tsl") fail(ErrorKind::io, "there is none");
+    if (path == "./none.tsl") fail(ErrorName::module_not_found, "there is none");
     return ModuleSource{path, path, path == "./broken.tsl" ? "let" : "fn half(x) = x / 2"};
   });
   CHECK(found(workspace, "import \"./m.tsl\" as m\nm.half(1, 2)\nm.hals(1)") ==
@@ -88,6 +89,6 @@ TEST_CASE("diagnostics are formatted as JSON") {
   const std::string json =
       diagnostics_json(check(workspace, "a.tsl", "let x = 1\nx = 2\nprint(x)"), workspace.sources());
   for (const char* part : {R"("file": "a.tsl")", R"("line": 2)", R"("end_column": 2)", R"("severity": "error")",
-                           R"("message": "declared here")"})
+                           R"("name": "assignment-to-constant")", R"("message": "declared here")"})
     CHECK_THAT(json, Catch::Contains(part));
 }

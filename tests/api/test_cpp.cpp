@@ -21,11 +21,13 @@ TEST_CASE("an error in C++ has the script's message and place", "[api]") {
   const auto result = engine.run("let a = 1\nerror(\"no\")", "demo");
   REQUIRE_FALSE(result);
   CHECK(result.error().kind == TSL_USER);
+  CHECK(result.error().name == "user-error");
   CHECK(result.error().message == "no");
   CHECK(result.error().file == "demo");
   CHECK(result.error().line == 2);
   CHECK(tsl::Engine::create({.device = "cuda"}).error().kind == TSL_DEVICE);
   CHECK(tsl::Value().as<double>().error().kind == TSL_MISUSE);
+  CHECK(tsl::Value().as<double>().error().name == "misuse");
 }
 
 TEST_CASE("lambdas are functions of scripts, and their exceptions errors", "[api]") {

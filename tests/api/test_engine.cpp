@@ -78,11 +78,34 @@ TEST_CASE("an error has its kind, place and calls", "[api]") {
   tsl_string text = {};
   REQUIRE(tsl_get_error_text(t.engine, &text) == TSL_OK);
   CHECK(text_of(text).find("--> test:2:12") != std::string::npos);
+  tsl_string name = {};
+  REQUIRE(tsl_get_error_name(t.engine, &name) == TSL_OK);
+  CHECK(text_of(name) == "matmul-mismatch");
   REQUIRE(tsl_get_error_json(t.engine, &text) == TSL_OK);
   const auto json = nlohmann::json::parse(text_of(text));
   CHECK(json["kind"] == "shape");
+  CHECK(json["name"] == "matmul-mismatch");
   CHECK(json["line"] == 2);
   CHECK(json["frames"][0]["function"] == "outer");
+}
+
+TEST_CASE("the name of an error is there without an engine, and for misuse", "[api]") {
+  Fixture t;
+  tsl_string name = {};
+  REQUIRE(tsl_get_error_name(t.engine, &name) == TSL_OK);
+  CHECK(name.length == 0);  // no call has failed
+  tsl_kind kind = TSL_KIND_NIL;
+  CHECK(tsl_get_kind(t.engine, {0}, &kind) == TSL_MISUSE);
+  REQUIRE(tsl_get_error_name(t.engine, &name) == TSL_OK);
+  CHECK(text_of(name) == "misuse");
+  tsl_config config;
+  tsl_config_init(&config);
+  config.device = tsl_str("tpu");
+  tsl_engine none = {0};
+  REQUIRE(tsl_engine_create(&config, &none) == TSL_DEVICE);
+  REQUIRE(tsl_get_error_name({0}, &name) == TSL_OK);
+  CHECK(text_of(name) == "unknown-device");
+  CHECK(tsl_get_error_name(t.engine, nullptr) == TSL_MISUSE);
 }
 
 TEST_CASE("handles that are null, released or foreign are refused", "[api]") {

@@ -367,7 +367,7 @@ TEST_CASE("what cannot be differentiated is said") {
 TEST_CASE("errors inside a differentiated function keep their place, and no tape stays behind") {
   Session s;
   const Error e = s.error("fn f(x) {\n  return sum(x @ x)\n}\nfn g(x) = grad(f)(x)\ng(ones([2, 3]))");
-  CHECK(e.kind == ErrorKind::shape);
+  CHECK(e.kind() == ErrorKind::shape);
   CHECK(s.line_of(e) == 2);
   CHECK(e.called_from.size() >= 2);
   CHECK_FALSE(s.engine.runtime().listeners().listening());

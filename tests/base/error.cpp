@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error_names.h"
 #include "catch.h"
 
 using namespace tsl;
@@ -9,7 +10,7 @@ using namespace tsl;
 namespace {
 
 Error shape_error(uint32_t id) {
-  return {ErrorKind::shape,
+  return {ErrorName::shape_mismatch,
           "cannot add",
           {id, 12, 17},
           {"write b"},
@@ -35,7 +36,7 @@ TEST_CASE("an error is rendered with its place, hints, notes and calls") {
 TEST_CASE("a warning is rendered as an error is, without its kind") {
   SourceMap sources;
   const uint32_t id = sources.add("mnist.tsl", "a + b\n");
-  Error warning = make_warning("unused", {id, 0, 5}, {"a hint"});
+  Error warning = make_warning(ErrorName::unused_value, "unused", {id, 0, 5}, {"a hint"});
   CHECK(render(warning, sources) == "warning: unused\n  --> mnist.tsl:1:1\n   1 | a + b\n     | ^^^^^\n  = a hint\n");
   warning.is_warning = false;
   CHECK(render(warning, sources).rfind("error[warning]: unused\n", 0) == 0);
@@ -43,13 +44,13 @@ TEST_CASE("a warning is rendered as an error is, without its kind") {
 
 TEST_CASE("an error without a place is rendered without one") {
   SourceMap sources;
-  CHECK(render({ErrorKind::io, "no such file", {}, {}, {}}, sources) == "error[io]: no such file\n");
+  CHECK(render({ErrorName::file_not_found, "no such file", {}, {}, {}}, sources) == "error[io]: no such file\n");
 }
 
 TEST_CASE("carets count code points and stay on one line") {
   SourceMap sources;
   const uint32_t id = sources.add("t.tsl", "é = β\nx");
-  const std::string text = render({ErrorKind::name, "m", {id, 5, 9}, {}, {}}, sources);
+  const std::string text = render({ErrorName::unknown_name, "m", {id, 5, 9}, {}, {}}, sources);
   CHECK(text.find("t.tsl:1:5\n") != std::string::npos);
   CHECK(text.find("|     ^\n") != std::string::npos);
 }
@@ -57,7 +58,7 @@ TEST_CASE("carets count code points and stay on one line") {
 TEST_CASE("an error at the end of the text points after it") {
   SourceMap sources;
   const uint32_t id = sources.add("t.tsl", "let x =");
-  const std::string text = render({ErrorKind::syntax, "m", {id, 7, 8}, {}, {}}, sources);
+  const std::string text = render({ErrorName::unexpected_token, "m", {id, 7, 8}, {}, {}}, sources);
   CHECK(text.find("t.tsl:1:8\n   1 | let x =\n     |        ^\n") != std::string::npos);
 }
 
@@ -66,7 +67,7 @@ TEST_CASE("of a long line, the part around the caret is shown") {
   const std::string left(500, 'a'), right(500, 'b');
   const uint32_t id = sources.add("t.tsl", left + "é+" + right);
   const auto lines = [&](uint32_t begin, uint32_t end) {
-    const std::string text = render({ErrorKind::name, "m", {id, begin, end}, {}, {}}, sources);
+    const std::string text = render({ErrorName::unknown_name, "m", {id, begin, end}, {}, {}}, sources);
     return text.substr(text.find("\n   1 | ") + 8);
   };
   // 40 code points before the caret, 80 from the caret on.
@@ -80,14 +81,14 @@ TEST_CASE("of a long line, the part around the caret is shown") {
 TEST_CASE("control characters of the source are not sent to the terminal") {
   SourceMap sources;
   const uint32_t id = sources.add("t.tsl", "a\t\x1b[2J b");
-  const std::string text = render({ErrorKind::name, "m", {id, 7, 8}, {}, {}}, sources);
+  const std::string text = render({ErrorName::unknown_name, "m", {id, 7, 8}, {}, {}}, sources);
   CHECK(text.find("1 | a  [2J b\n     |        ^\n") != std::string::npos);
 }
 
 TEST_CASE("the traceback of a deep recursion shows its ends") {
   SourceMap sources;
   const uint32_t id = sources.add("t.tsl", "f()");
-  Error error{ErrorKind::limit, "too deep", {id, 0, 3}, {}, {}};
+  Error error{ErrorName::recursion_limit, "too deep", {id, 0, 3}, {}, {}};
   for (int i = 0; i < 1000; ++i) error.called_from.push_back({"f" + std::to_string(i), {id, 0, 3}});
   const std::string text = render(error, sources);
   CHECK(text.find("f0 (t.tsl:1)") != std::string::npos);
@@ -110,13 +111,13 @@ TEST_CASE("colour changes nothing but colour") {
 TEST_CASE("fail throws a failure that carries its data and can be amended on the way") {
   try {
     try {
-      fail(ErrorKind::value, "bad {}", 7);
+      fail(ErrorName::division_by_zero, "bad {}", 7);
     } catch (Failure& failure) {
       failure.error().span = {1, 2, 3};
       throw;
     }
   } catch (const Failure& failure) {
-    CHECK(failure.error().kind == ErrorKind::value);
+    CHECK(failure.error().kind() == ErrorKind::value);
     CHECK(failure.error().message == "bad 7");
     CHECK(std::string(failure.what()) == "bad 7");
     CHECK(failure.error().span == Span{1, 2, 3});
@@ -127,6 +128,26 @@ TEST_CASE("every kind has a name") {
   CHECK(name_of(ErrorKind::syntax) == "syntax");
   CHECK(name_of(ErrorKind::user) == "user");
   CHECK(name_of(ErrorKind::interrupt) == "interrupt");
+}
+
+TEST_CASE("every error has a name, which is written with hyphens and has a kind") {
+  CHECK(name_of(ErrorName::shape_mismatch) == "shape-mismatch");
+  CHECK(kind_of(ErrorName::shape_mismatch) == ErrorKind::shape);
+  CHECK(Error{}.name == ErrorName::user_error);
+  CHECK(Error{}.kind() == ErrorKind::user);
+  for (const ErrorRow& row : error_catalogue()) {
+    INFO(row.name);
+    CHECK(row.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos);
+    const auto is_same = [&](const ErrorRow& other) { return other.name == row.name; };
+    CHECK(std::count_if(error_catalogue().begin(), error_catalogue().end(), is_same) == 1);
+  }
+}
+
+TEST_CASE("an error of which only the kind is given is of that kind") {
+  for (int i = 0; i < static_cast<int>(ErrorKind::warning); ++i) {
+    const auto kind = static_cast<ErrorKind>(i);
+    CHECK(kind_of(raised_error(kind)) == kind);
+  }
 }
 
 TEST_CASE("the nearest name is near") {

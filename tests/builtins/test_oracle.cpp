@@ -93,7 +93,7 @@ class Runner {
     try {
       return {engine.call(function, arguments), "", ""};
     } catch (const Failure& failure) {
-      return {{}, std::string(name_of(failure.error().kind)), failure.error().message};
+      return {{}, std::string(name_of(failure.error().kind())), failure.error().message};
     }
   }
 

@@ -56,6 +56,7 @@ TEST_CASE("tsl help tells about names of the language") {
   CHECK(run({"help", "nn.linear"}).out == run({"help", "linear"}).out);
   CHECK_THAT(run({"help", "seed"}).out, Contains("--seed N\n") && Contains("\nseed(n: integer)\n"));
   CHECK_THAT(run({"help", "@compile"}).out, Contains("compiles the function"));
+  CHECK_THAT(run({"help", "shape-mismatch"}).out, Contains("shape-mismatch, an error of the kind shape\n  "));
 }
 
 TEST_CASE("tsl help tells about each keyword of the grammar") {

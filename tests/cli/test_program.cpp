@@ -294,6 +294,23 @@ TEST_CASE("checking opens no device, reads imported files, and treats warnings a
   CHECK(run({"--check", "-e", "fn f(x: foo) = x"}).code == 1);
 }
 
+TEST_CASE("with --json, errors and warnings of a run are objects, one a line") {
+  const Outcome failed = run({"--json", script("json.tsl", "fn f(x) {\n  x + 1\n}\nf(1) // 0\n")});
+  CHECK(failed.code == 1);
+  const size_t end = failed.err.find('\n');
+  REQUIRE(end != std::string::npos);
+  const std::string warning = failed.err.substr(0, end), error = failed.err.substr(end + 1);
+  CHECK(warning.find(R"("line":2)") != std::string::npos);
+  CHECK(warning.find(R"("severity":"warning","kind":"warning","name":"unused-value")") != std::string::npos);
+  CHECK(error.find(R"("severity":"error","kind":"type","name":"wrong-operand-type")") != std::string::npos);
+  CHECK(error.find('\n') + 1 == error.size());
+  const Outcome nested = run({"--json", "-e", "fn f(x) = [1][x]\nf(1)"});
+  CHECK(nested.err.find(R"("frames":[{"function":"<main>","file":"<command line>","line":2)") != std::string::npos);
+  const Outcome syntax = run({"--json", "-e", "let = 1\nlet = 2"});
+  CHECK(syntax.code == 65);
+  CHECK(std::count(syntax.err.begin(), syntax.err.end(), '\n') == 2);
+}
+
 TEST_CASE("what is not ours on the command line is for the script") {
   Command command;
   const char* argv[] = {"tsl", "--seed", "7", "script.tsl", "--name", "a", "test", "--check"};

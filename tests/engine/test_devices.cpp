@@ -1,6 +1,7 @@
 // Programs for several devices, on every tier. All but the last cases use pretended GPUs.
 #include <string>
 
+#include "base/error_names.h"
 #include "catch.h"
 #include "engine/backends.h"
 #include "support/cuda_device.h"
@@ -21,7 +22,7 @@ EngineOptions with_gpus(std::string device) {
   options.device = std::move(device);
   options.threads = 1;
   options.open_backend = [](Device gpu, exec::Backend& host) -> std::unique_ptr<exec::Backend> {
-    if (gpu.ordinal > 1) fail(ErrorKind::device, "there is no GPU {}", gpu.ordinal);
+    if (gpu.ordinal > 1) fail(ErrorName::no_device, "there is no GPU {}", gpu.ordinal);
     return std::make_unique<PretendGpu>(gpu, host, true);
   };
   return options;

@@ -122,7 +122,7 @@ TEST_CASE("errors inside a module show the import") {
   CHECK(e.called_from[0].function == "<main>");
   folder.write("worse.tsl", "let = \n");
   const Error syntax = error_of(s, folder.write("main2.tsl", "import \"./worse.tsl\" as w\n"));
-  CHECK(syntax.kind == tsl::ErrorKind::syntax);
+  CHECK(syntax.kind() == tsl::ErrorKind::syntax);
   CHECK(s.engine.sources().get(syntax.span.source).name().find("worse.tsl") != std::string::npos);
 }
 

@@ -18,7 +18,7 @@ Blamed blamed(const std::string& program, bool compile_all = false) {
   options.warnings = Warnings::off;
   Session s(options);
   const Error e = s.error(program);
-  CHECK(e.kind == ErrorKind::value);
+  CHECK(e.kind() == ErrorKind::value);
   return {e.message, s.line_of(e), e.notes};
 }
 

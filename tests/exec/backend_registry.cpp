@@ -1,5 +1,6 @@
 // Tests the backends of an engine: their registry, devices and names.
 #include "exec/backend_registry.h"
+#include "base/error_names.h"
 #include "catch.h"
 #include "exec/devices.h"
 #include "tensor/device_names.h"
@@ -12,7 +13,7 @@ namespace {
 class NamedBackend : public exec::Backend {
  public:
   explicit NamedBackend(Device device) : device(device) {}
-  BlockCache& allocator() override { fail(ErrorKind::device, "{} has no memory", to_string(device)); }
+  BlockCache& allocator() override { fail(ErrorName::device_failed, "{} has no memory", to_string(device)); }
   std::unique_ptr<exec::Executable> prepare(graph::Plan) override { return nullptr; }
   Counters counters() const override {
     Counters counters;
@@ -53,7 +54,7 @@ TEST_CASE("a device that failed to open is tried again") {
   NamedBackend host{Device{}};
   bool is_there = false;
   exec::Devices devices(host, [&](Device device) {
-    if (!is_there) fail(ErrorKind::device, "there is no {}", to_string(device));
+    if (!is_there) fail(ErrorName::no_device, "there is no {}", to_string(device));
     return std::make_unique<NamedBackend>(device);
   });
   const Device device = Device::of("first", 1);
@@ -84,7 +85,7 @@ TEST_CASE("a registry finds the backend of a device") {
     return nullptr;
   };
   const auto probe = [](int ordinal) {
-    if (ordinal > 0) fail(ErrorKind::device, "there is one device");
+    if (ordinal > 0) fail(ErrorName::no_device, "there is one device");
   };
   const exec::BackendRegistry registry({{"first", true, probe, open}, {"second", false, probe, open}});
   REQUIRE(registry.rows().size() == 2);

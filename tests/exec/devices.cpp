@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "catch.h"
 #include "tensor/block_cache.h"
 
@@ -120,7 +120,7 @@ TEST_CASE("a device that fails to open is tried again", "[exec]") {
   Recorded host{Device{}, journal};
   int tries = 0;
   exec::Devices devices(host, [&](Device device) -> std::unique_ptr<exec::Backend> {
-    if (++tries == 1) fail(ErrorKind::device, "no driver");
+    if (++tries == 1) fail(ErrorName::no_device, "no driver");
     return std::make_unique<Recorded>(device, journal);
   });
   CHECK_THROWS_AS(devices.at(kFirst), Failure);

@@ -2,6 +2,7 @@
 #include "exec/launch_sweep.h"
 
 #include "backend/cpu/backend.h"
+#include "base/error_names.h"
 #include "catch.h"
 #include "graph/compile.h"
 #include "support/build.h"
@@ -24,7 +25,7 @@ class Choosing : public cpu::CpuBackend {
   Choosing() : cpu::CpuBackend(1) {}
   std::vector<std::string> launch_choices(const Plan&) override { return {"same", "other", "broken"}; }
   std::unique_ptr<Executable> prepare_with(Plan plan, const std::string& choice) override {
-    if (choice == "broken") fail(ErrorKind::device, "too many registers");
+    if (choice == "broken") fail(ErrorName::device_failed, "too many registers");
     return prepare(choice == "other" ? shifted(2) : std::move(plan));
   }
   bool keep_choice(const Plan&, const std::string& choice) override {

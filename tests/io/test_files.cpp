@@ -56,7 +56,7 @@ template <class Call> std::string error_of(Call call) {
   try {
     call();
   } catch (const Failure& failure) {
-    CHECK(failure.error().kind == ErrorKind::io);
+    CHECK(failure.error().kind() == ErrorKind::io);
     return failure.error().message;
   }
   return "";

@@ -12,7 +12,7 @@ namespace {
 std::string split(const std::string& body, EngineOptions options = {}) {
   Session s(std::move(options));
   const Error e = s.error("@compile(whole: true)\nfn f(x) {\n" + body + "\n}\nlet y = f(ones([4]))\n");
-  CHECK(e.kind == ErrorKind::limit);
+  CHECK(e.kind() == ErrorKind::limit);
   CHECK(e.is_final);
   std::string text = std::to_string(s.line_of(e)) + ": " + e.message + "\n";
   for (const std::string& hint : e.hints) text += "= " + hint + "\n";

@@ -80,7 +80,7 @@ TEST_CASE("a deferred error of a GPU has its line, its calls and its place in th
     const std::string loop = std::string("for i in 0..100 {\n  let y = ") + call + "\n}\n";
     const Error error = session.error(kPick + "print(\"before\")\n" + loop + "print(\"after\")\n");
     CHECK(session.printed == "before\n");
-    CHECK(error.kind == ErrorKind::index);
+    CHECK(error.kind() == ErrorKind::index);
     CHECK(error.message == "index -1001 is out of range for axis 0 with extent 1000");
     CHECK(session.line_of(error) == (call[0] == 'p' ? 5u : 13u));
     CHECK(error.called_from.size() == (call[0] == 'p' ? 1u : 0u));

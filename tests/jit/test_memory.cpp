@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/error_names.h"
 #include "support/cuda_device.h"
 #include "support/pretend_gpu.h"
 #include "support/session.h"
@@ -44,7 +45,7 @@ void check_error(Session& session, const std::string& program, uint32_t line) {
   INFO(program);
   const Error error = session.error(program);
   INFO(error.message);
-  CHECK(error.kind == ErrorKind::memory);
+  CHECK(error.kind() == ErrorKind::memory);
   CHECK(error.message.find("out of memory: ") == 0);
   CHECK(error.message.find(" asked for, ") != std::string::npos);
   CHECK(error.message.find("limit 4.0 MiB") != std::string::npos);
@@ -116,7 +117,7 @@ class FailingGpu : public PretendGpu {
     exec::RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                        std::span<Tensor> outputs) override {
       if ((always_ || !donated.empty()) && plan().graph.size() - plan().graph.inputs().size() > 1) {
-        Error error{ErrorKind::memory, "no memory half-way", {}, {}, {}};
+        Error error{ErrorName::out_of_memory, "no memory half-way", {}, {}, {}};
         error.is_final = is_final_;
         throw Failure(std::move(error));
       }
@@ -195,8 +196,8 @@ TEST_CASE(
     {
       const Refused refused;
       const Error eager = session.error(program + "softmax(x)"), compiled = session.error(program + "f(x)");
-      CHECK(eager.kind == ErrorKind::memory);
-      CHECK(compiled.kind == ErrorKind::memory);
+      CHECK(eager.kind() == ErrorKind::memory);
+      CHECK(compiled.kind() == ErrorKind::memory);
       CHECK(session.line_of(eager) == 7);
       CHECK(session.line_of(compiled) == 3);
       const std::string caught =
@@ -259,7 +260,7 @@ TEST_CASE("running out of memory during a trace records no trace path") {
    public:
     FullGpu(Device device, exec::Backend& host, int& refusals) : PretendGpu(device, host, false), refusals_(refusals) {}
     Tensor to_device(const Tensor& tensor) override {
-      if (refusals_ > 0 && refusals_-- > 0) fail(ErrorKind::memory, "full");
+      if (refusals_ > 0 && refusals_-- > 0) fail(ErrorName::out_of_memory, "full");
       return PretendGpu::to_device(tensor);
     }
 

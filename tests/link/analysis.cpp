@@ -8,6 +8,7 @@
 #include "analysis/completion.h"
 #include "analysis/json.h"
 #include "analysis/workspace.h"
+#include "base/error_names.h"
 
 namespace {
 
@@ -27,7 +28,7 @@ constexpr const char* kProgram =
     "helper.halved(1, 2)\n";
 
 tsl::ModuleSource find_module(const std::string& path, bool, const std::string&) {
-  if (path != "./helper.tsl") tsl::fail(tsl::ErrorKind::io, "there is no file {}", path);
+  if (path != "./helper.tsl") tsl::fail(tsl::ErrorName::module_not_found, "there is no file {}", path);
   return {path, path, "## half of x\nfn halved(x) = x / 2\n"};
 }
 

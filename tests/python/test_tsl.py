@@ -235,7 +235,7 @@ class Errors(unittest.TestCase):
         with self.assertRaises(tsl.Error) as caught:
             tsl.Engine().run("let a = ones([2])\nlet b = a + ones([3])", name="sums.tsl")
         error = caught.exception
-        self.assertEqual((error.kind, error.file, error.line), ("shape", "sums.tsl", 2))
+        self.assertEqual((error.kind, error.name, error.file, error.line), ("shape", "shape-mismatch", "sums.tsl", 2))
         self.assertIn("[2]", error.message)
         self.assertIn("sums.tsl:2", str(error))
 

@@ -63,7 +63,7 @@ std::string failure_of(const std::string& folder) {
   try {
     prepare_dump(folder);
   } catch (const Failure& failure) {
-    CHECK(failure.error().kind == ErrorKind::io);
+    CHECK(failure.error().kind() == ErrorKind::io);
     return failure.error().message;
   }
   return "";

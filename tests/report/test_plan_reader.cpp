@@ -83,7 +83,7 @@ std::string problem_of(const std::string& text) {
   try {
     read_plan(text, "step.1.0/plan.json");
   } catch (const Failure& failure) {
-    CHECK(failure.error().kind == ErrorKind::io);
+    CHECK(failure.error().kind() == ErrorKind::io);
     return failure.error().message;
   }
   return "none";

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_names.h"
 #include "value/context.h"
 #include "value/host_tensor.h"
 #include "value/runtime.h"
@@ -47,7 +48,7 @@ Value bits_of_builtin(Context& context, Args args) {
   std::vector<Value> tensors;
   bool is_known = true;
   const auto add = [&](const Value& value) {
-    if (!value.is(Tag::tensor)) fail(ErrorKind::type, "bits_of takes tensors, not {}", type_name(value));
+    if (!value.is(Tag::tensor)) fail(ErrorName::wrong_argument_type, "bits_of takes tensors, not {}", type_name(value));
     is_known = is_known && !value.tensor().deferred();
     tensors.push_back(value);
   };

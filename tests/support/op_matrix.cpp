@@ -124,9 +124,9 @@ std::string matrix_program(const MatrixCase& c, const std::string& dtype) {
       "for (a, b) in layouts {\n"
       "  let c = (a != a) | (b == b)\n"
       "  try {\n    let r = from_memory(a, b, c, a.dtype)\n    print(r.dtype, r.shape, r.tolist())\n  } catch e {\n    "
-      "print(e.kind, e.message)\n  }\n"
+      "print(e.name, e.message)\n  }\n"
       "  try {\n    let (r, s, p) = in_group(a, b, c, a.dtype)\n    print(r.tolist(), s.tolist(), p.tolist())\n  } "
-      "catch e {\n    print(e.kind, e.message)\n  }\n"
+      "catch e {\n    print(e.name, e.message)\n  }\n"
       "}\n";
   return text;
 }
@@ -138,7 +138,7 @@ std::string gradient_program(const MatrixCase& c, const std::string& dtype) {
       "@compile\nfn gradient(a, b, c, d) = grad(fn(x) { let r = call(x, b, c, d)\n  return sum(r * r) })(a)\n"
       "for (a, b) in layouts {\n"
       "  let c = (a != a) | (b == b)\n"
-      "  try { print(gradient(a, b, c, a.dtype).tolist()) } catch e { print(e.kind, e.message) }\n"
+      "  try { print(gradient(a, b, c, a.dtype).tolist()) } catch e { print(e.name, e.message) }\n"
       "}\n";
   return text;
 }

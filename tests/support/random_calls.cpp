@@ -35,7 +35,7 @@ std::string RandomCalls::next(int number) {
   std::string text = fmt::format("@compile\nfn f{}({}) {}\n", number, names(", "), body);
   const std::string first = values(), second = random_.chance(50) ? first : values();
   text += fmt::format(
-      "try {{\n  print({0}, f{0}({1}))\n  print(f{0}({1}))\n  print(f{0}({2}))\n}} catch e {{ print({0}, e.kind, "
+      "try {{\n  print({0}, f{0}({1}))\n  print(f{0}({1}))\n  print(f{0}({2}))\n}} catch e {{ print({0}, e.name, "
       "e.message) }}\n",
       number, first, second);
   return text;

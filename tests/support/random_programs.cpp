@@ -55,7 +55,7 @@ void Generator::append_call_and_print(Block& out, const Routine& routine) {
     }
     const std::string e = fresh("e");
     Block handler;
-    handler.emplace_back(fmt::format("print({0}.kind, {0}.message, {0}.line)", e));
+    handler.emplace_back(fmt::format("print({0}.name, {0}.message, {0}.line)", e));
     out.push_back(Statement({{"try", std::move(body)}, {"catch " + e, std::move(handler)}}));
   }
 }
@@ -102,7 +102,7 @@ void Generator::append_guarded_call(Block& out, const Routine& routine, const st
   body.emplace_back(fmt::format("let {} = {}", name, call));
   print_exactly({name, type, false}, body);
   Block handler;
-  handler.emplace_back(fmt::format("print({0}.kind, {0}.message, {0}.line)", e));
+  handler.emplace_back(fmt::format("print({0}.name, {0}.message, {0}.line)", e));
   out.push_back(Statement({{"try", std::move(body)}, {"catch " + e, std::move(handler)}}));
 }
 
@@ -145,7 +145,7 @@ void Generator::append_iteration(Block& out, const Routine& routine) {
   }
   body.emplace_back(call + ")");
   Block handler;
-  handler.emplace_back(fmt::format("print({0}.kind, {0}.message, {0}.line)", e));
+  handler.emplace_back(fmt::format("print({0}.name, {0}.message, {0}.line)", e));
   const bool is_kept = out.back().line.find(keep + " = ") != std::string::npos;
   out.push_back(
       Statement({{"try", {branch(fmt::format("for {} in 0..{}", fresh("i"), 2 + random_.below(4)), std::move(body))}},

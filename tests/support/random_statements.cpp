@@ -253,7 +253,7 @@ void Generator::append_try(Block& out, int depth) {
   if (random_.chance(60)) { body.emplace_back(fmt::format("let {} = {}", fresh("v"), expressions_.failing())); }
   const std::string e = fresh("e");
   Block handler;
-  handler.emplace_back(fmt::format("print({0}.kind, {0}.message, {0}.line)", e));
+  handler.emplace_back(fmt::format("print({0}.name, {0}.message, {0}.line)", e));
   out.push_back(Statement({{"try", std::move(body)}, {"catch " + e, std::move(handler)}}));
 }
 

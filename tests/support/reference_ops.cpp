@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/error_names.h"
 #include "support/indices.h"
 
 namespace tsl {
@@ -38,7 +39,7 @@ Scalar load(DType dtype, const void* data, int64_t i) {
     case DType::i64: return Scalar::of(static_cast<const int64_t*>(data)[i]);
     case DType::f32: return Scalar::of(static_cast<double>(static_cast<const float*>(data)[i]));
     case DType::f64: return Scalar::of(static_cast<const double*>(data)[i]);
-    default: fail(ErrorKind::type, "the reference has no {}", name_of(dtype));
+    default: fail(ErrorName::wrong_dtype, "the reference has no {}", name_of(dtype));
   }
 }
 
@@ -48,7 +49,7 @@ void store(DType dtype, void* data, int64_t i, Scalar value) {
     case DType::i64: static_cast<int64_t*>(data)[i] = value.as_integer(); break;
     case DType::f32: static_cast<float*>(data)[i] = static_cast<float>(value.as_real()); break;
     case DType::f64: static_cast<double*>(data)[i] = value.as_real(); break;
-    default: fail(ErrorKind::type, "the reference has no {}", name_of(dtype));
+    default: fail(ErrorName::wrong_dtype, "the reference has no {}", name_of(dtype));
   }
 }
 
@@ -258,7 +259,7 @@ Tensor ReferenceOps::run(const OpDef& def, std::span<const Operand> operands, co
       case Op::assign_view: return assign(operands[0].tensor, operands[1].tensor, attrs.view);
       case Op::fold_windows: return fold(operands[0].tensor, attrs, result.shape);
       case Op::matmul: return multiply(operands[0].tensor, operands[1].tensor, count);
-      default: fail(ErrorKind::type, "the reference has no {}", def.name);
+      default: fail(ErrorName::wrong_argument_type, "the reference has no {}", def.name);
     }
   };
   return from_scalars(result.dtype, result.shape, compute());
@@ -341,8 +342,8 @@ std::vector<Tensor> ReferenceOps::backward(const Tensor& output, const Tensor& g
       if (!in_grads[i]) continue;
       const Tensor& input = entry->operands[i].tensor;
       if (in_grads[i].dtype() != input.dtype() || !(in_grads[i].shape() == input.shape())) {
-        fail(ErrorKind::type, "{}: the gradient of input {} is {}, not {}", entry->def->name, i, describe(in_grads[i]),
-             describe(input));
+        fail(ErrorName::wrong_dtype, "{}: the gradient of input {} is {}, not {}", entry->def->name, i,
+             describe(in_grads[i]), describe(input));
       }
       Tensor& sum = grads[input.get()];
       sum = sum ? Ops::call(Op::add, {sum, in_grads[i]}) : in_grads[i];

@@ -43,7 +43,7 @@ class Session {
   /// Returns the error of a script as "kind: message".
   std::string error_text(const std::string& text) {
     const Error e = error(text);
-    return std::string(name_of(e.kind)) + ": " + e.message;
+    return std::string(name_of(e.kind())) + ": " + e.message;
   }
   uint32_t line_of(const Error& e) { return engine.sources().get(e.span.source).line_of(e.span.begin); }
 

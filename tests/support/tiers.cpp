@@ -21,7 +21,7 @@ constexpr std::string_view kDefect = "a defect of TSL";  // an exception that is
 
 std::string describe_failure(Engine& engine, const Error& error) {
   const uint32_t line = error.span.valid() ? engine.sources().get(error.span.source).line_of(error.span.begin) : 0;
-  return fmt::format("error[{}] line {}: {}\n", name_of(error.kind), line, error.message);
+  return fmt::format("error[{}] line {}: {}\n", name_of(error.kind()), line, error.message);
 }
 
 /// Returns what `run` prints in an engine with these options, then its error.

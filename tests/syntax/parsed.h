@@ -65,7 +65,7 @@ template <class Run> Complaint complaint_of(const std::string& text, Run run) {
     run(text);
   } catch (const Failure& failure) {
     const Error& error = failure.error();
-    Complaint complaint{error.kind, error.message, "", 0, ""};
+    Complaint complaint{error.kind(), error.message, "", 0, ""};
     for (const std::string& hint : error.hints) complaint.hints += (complaint.hints.empty() ? "" : "|") + hint;
     const Source source("", text);
     complaint.line = source.line_of(error.span.begin);

@@ -48,7 +48,7 @@ std::string failure_of(Allocator& allocator, uint64_t bytes) {
   try {
     allocator.allocate(bytes);
   } catch (const Failure& failure) {
-    CHECK(failure.error().kind == ErrorKind::memory);
+    CHECK(failure.error().kind() == ErrorKind::memory);
     return failure.what();
   }
   return "";

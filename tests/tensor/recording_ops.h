@@ -13,7 +13,7 @@ template <class Call> std::string failure_of(Call call) {
   try {
     call();
   } catch (const Failure& failure) {
-    return fmt::format("{}: {}", name_of(failure.error().kind), failure.error().message);
+    return fmt::format("{}: {}", name_of(failure.error().kind()), failure.error().message);
   }
   return "";
 }

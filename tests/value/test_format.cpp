@@ -17,7 +17,7 @@ template <class T> std::string formatted(T value, const char* spec) { return For
 template <class Call> bool fails(Call call) {
   try {
     call();
-  } catch (const Failure& failure) { return failure.error().kind == ErrorKind::value; }
+  } catch (const Failure& failure) { return failure.error().kind() == ErrorKind::value; }
   return false;
 }
 

@@ -1,10 +1,12 @@
 // Tests errors: their positions, what catches them, and that no value is lost.
 #include <functional>
 
+#include "base/error_names.h"
 #include "support/session.h"
 
 using tsl::Error;
 using tsl::ErrorKind;
+using tsl::ErrorName;
 using tsl::Session;
 
 TEST_CASE("an error has a place and the calls that led to it") {
@@ -55,11 +57,19 @@ TEST_CASE("arguments that do not fit are the caller's fault") {
   CHECK(s.error_text("fn f(x: nosuch) = x").find("name: unknown type 'nosuch'") == 0);
 }
 
-TEST_CASE("try catches, and gives kind, message and line") {
+TEST_CASE("try catches, and gives kind, name, message and line") {
   Session s;
   CHECK(s.eval("var r = nil\ntry {\n  error(\"boom\")\n} catch e { r = (e.kind, e.message, e.line) }\nr") ==
         "(\"user\", \"boom\", 3)");
   CHECK(s.eval("fn f() { try { return g() } catch e { return e.kind } }\nfn g() = [1][5]\nf()") == "\"index\"");
+  const auto name_of_error = [&](const std::string& code) {
+    return s.eval("var n = \"none\"; try { " + code + " } catch e { n = e.name }; n");
+  };
+  CHECK(name_of_error("[1][5]") == "\"index-out-of-range\"");
+  CHECK(name_of_error("ones([2]) + ones([3])") == "\"shape-mismatch\"");
+  CHECK(name_of_error("1 // 0") == "\"division-by-zero\"");
+  CHECK(name_of_error("error(\"no\")") == "\"user-error\"");
+  CHECK(name_of_error("error(\"no\", kind: \"shape\")") == "\"raised-shape\"");
   CHECK(s.eval("var l = []; for i in 0..3 { try { if i == 1 { error(\"x\") }; l += [i] } catch e { l += [-1] } }; l") ==
         "[0, -1, 2]");
   CHECK(s.eval("var n = 0; for i in 0..5 { try { if i == 3 { break }; continue } catch e { }; n = 99 }; n") == "0");
@@ -109,7 +119,7 @@ z = f(z)
     for (int after : {0, 1, 2, 3, 3, 2, 1, 0}) {
       int printed = 0;
       s.engine.output = [&](std::string_view text) {
-        if (printed++ == after) tsl::fail(ErrorKind::io, "the pipe is closed");
+        if (printed++ == after) tsl::fail(ErrorName::cannot_write_file, "the pipe is closed");
         print(text);
       };
       CHECK_THROWS_WITH(s.engine.run("test.tsl", program), "the pipe is closed");
@@ -134,7 +144,7 @@ TEST_CASE("whatever comes out of what writes, variables hold values after it") {
         s.engine.log = [](std::string_view) {};
         const auto throwing = [&](std::string_view text) {
           if (how >= 2 && text.find("first call") != std::string::npos) return;  // before the trace
-          if (how % 2 == 0) tsl::fail(ErrorKind::io, "closed");
+          if (how % 2 == 0) tsl::fail(ErrorName::cannot_write_file, "closed");
           throw std::runtime_error("closed");
         };
         const std::function<void(std::string_view)> print = s.engine.output;
@@ -190,7 +200,7 @@ fn f(x) {
 TEST_CASE("recursion without end is an error, and the engine goes on") {
   Session s;
   const Error e = s.error("fn f(n) = 1 + f(n + 1)\nf(0)");
-  CHECK(e.kind == ErrorKind::limit);
+  CHECK(e.kind() == ErrorKind::limit);
   const std::string shown = render(e, s.engine.sources());
   CHECK(shown.find("more …") != std::string::npos);
   CHECK(shown.size() < 2000);
@@ -210,19 +220,19 @@ TEST_CASE("what a function has too much of is named") {
 TEST_CASE("recursion through builtins ends before the stack does") {
   Session s;
   const Error e = s.error("fn f(n) = map(fn(x) = f(x + 1), [n])\nf(0)");
-  CHECK(e.kind == ErrorKind::limit);
+  CHECK(e.kind() == ErrorKind::limit);
   CHECK(s.eval("fn depth(n) = if n == 0 { 0 } else { map(fn(x) = depth(x), [n - 1])[0] + 1 }\ndepth(100)") == "100");
 }
 
 TEST_CASE("an interrupt ends any loop and cannot be caught") {
   Session s;
   s.engine.watch.interrupt();
-  CHECK(s.error("while true { }").kind == ErrorKind::interrupt);
+  CHECK(s.error("while true { }").kind() == ErrorKind::interrupt);
   CHECK_FALSE(s.engine.watch.is_interrupted());
   s.engine.watch.interrupt();
-  CHECK(s.error("var n = 0; for i in 0..10 { try { n += 1 } catch e { } }").kind == ErrorKind::interrupt);
+  CHECK(s.error("var n = 0; for i in 0..10 { try { n += 1 } catch e { } }").kind() == ErrorKind::interrupt);
   s.engine.watch.interrupt();
-  CHECK(s.error("fn f(n) = f(n)\nf(1)").kind == ErrorKind::interrupt);
+  CHECK(s.error("fn f(n) = f(n)\nf(1)").kind() == ErrorKind::interrupt);
   CHECK(s.eval("1") == "1");
 }
 

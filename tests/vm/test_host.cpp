@@ -1,4 +1,5 @@
 // Tests the engine's host with pretended GPUs: changes by the host between calls, and the end of an engine.
+#include "base/error_names.h"
 #include "support/pretend_gpu.h"
 #include "support/session.h"
 
@@ -32,7 +33,7 @@ TEST_CASE("after the host had control, the GPU is made current again", "[devices
   CHECK(activated == 4);
   session.eval("let t = zeros([2]); map(fn(x) = x + t, [t, t, t])");  // calls from within give nobody control
   CHECK(activated == 5);
-  session.engine.log = [](std::string_view) { fail(ErrorKind::io, "nowhere to write"); };
+  session.engine.log = [](std::string_view) { fail(ErrorName::cannot_write_file, "nowhere to write"); };
   session.error(
       "zeros([2])\n@compile\nfn f(x) = x + 1.0\ntry { f(zeros([2])) } catch e { nil }");  // logs, and fails at that
   CHECK(activated == 6);
@@ -44,7 +45,7 @@ TEST_CASE("an engine whose GPU has failed for good ends all the same") {
   class BrokenGpu : public PretendGpu {
    public:
     BrokenGpu(Device gpu, exec::Backend& host) : PretendGpu(gpu, host, false) {}
-    void activate() override { fail(ErrorKind::device, "the GPU fell off the bus"); }
+    void activate() override { fail(ErrorName::device_failed, "the GPU fell off the bus"); }
   };
   EngineOptions options;
   options.device = "cuda";

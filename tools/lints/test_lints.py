@@ -221,6 +221,14 @@ class Unused(Case):
         self.assertEqual(out.splitlines(), [f"src/a.h:{line}: nothing uses {name}" for line, name in (
             (2, "inline_one"), (3, "returned"), (9, "declared"))] + ["src/b.h:1: nothing uses kUnused"])
 
+    def test_finds_names_that_no_error_has(self):
+        self.write("src/base/errors.def", '// ERROR(none, io, "")\nERROR(full, memory, "ErrorName::lost")\n'
+                                          'ERROR_UNSHOWN(lost, io, "when", "why")\n')
+        self.write("src/b.h", "int b();\n")
+        self.write("src/b.cpp", "int b() { return b() + fail(ErrorName::full); }\n")
+        self.write("tests/b.cpp", "int lost = ErrorName::lost;\n")
+        self.assertEqual(self.run_lint(unused), ("src/base/errors.def:3: no error has the name lost\n", True))
+
     def test_leaves_out_scalar_bodies(self):
         self.write("src/tensor/bodies/a.h", "int s_add(int a, int b);\n")
         self.write("src/b.h", "int b();\n")

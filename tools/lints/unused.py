@@ -1,4 +1,5 @@
-"""Checks that every function and constant that a header of src/ declares is named somewhere else than where it is defined.
+"""Checks that every function and constant that a header of src/ declares is named somewhere else than where it is defined,
+and that every name of an error is one that code raises.
 
 Overrides, and the scalar bodies of tensor/bodies, which macros name, are left out; so are overloads, whose names occur
 several times.
@@ -13,6 +14,8 @@ from layers import NOT_CODE
 
 SEARCHED = ["src", "include", "tests", "examples", "tools"]
 CODE = {".cpp", ".h", ".hpp", ".c", ".cuh", ".def"}
+ERRORS = "src/base/errors.def"
+ERROR_ROW = re.compile(r"^ERROR(?:_UNSHOWN)?\((\w+),", re.M)
 LEFT_OUT = "src/tensor/bodies/"
 WORD = re.compile(r"[A-Za-z_]\w*")
 # What stands in front of a declared name in its line: a type, which may be "const std::vector<int>&" or "void".
@@ -43,12 +46,18 @@ def main():
                             capture_output=True, text=True, check=True).stdout.splitlines()
     uses = defaultdict(list)  # name: (file, line's number, line), the first three
     headers = []
+    rows, raised = [], set()  # names of errors, and those that code uses
     for file in sorted(listed):
         if Path(file).suffix not in CODE or not (root / file).is_file():
             continue
         if file.startswith("src/") and file.endswith(".h") and not file.startswith(LEFT_OUT):
             headers.append(file)
-        for number, line in enumerate(NOT_CODE.sub(blank, (root / file).read_text()).splitlines(), 1):
+        code = NOT_CODE.sub(blank, (root / file).read_text())
+        if file == ERRORS:
+            rows = [(code.count("\n", 0, row.start()) + 1, row[1]) for row in ERROR_ROW.finditer(code)]
+        if file.startswith("src/"):
+            raised.update(re.findall(r"\bErrorName::(\w+)", code))
+        for number, line in enumerate(code.splitlines(), 1):
             for word in WORD.findall(line):
                 if len(uses[word]) < 3:
                     uses[word].append((file, number, line))
@@ -58,6 +67,7 @@ def main():
         defined = [use for use in found if use[0].startswith("src/") and use[0].endswith(".cpp") and is_definition(use[2], name)]
         if len(declared) == 1 and len(found) == len(declared) + len(defined) <= 2:
             problems.append(f"{declared[0][0]}:{declared[0][1]}: nothing uses {name}")
+    problems += [f"{ERRORS}:{number}: no error has the name {name}" for number, name in rows if name not in raised]
     if not headers:
         sys.exit("unused: there are no headers to check")
     print("\n".join(sorted(problems)) or f"unused: everything that {len(headers)} headers declare is used")

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backend/cpu/ranges.h"
+#include "base/error_names.h"
 #include "base/run_watch.h"
 #include "tensor/op_groups.h"
 
@@ -135,7 +136,7 @@ void run_op(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunStat
   for (const auto& [op, kernel_of_op] : kRows) {
     if (op == run.node.op) return kernel_of_op(run);
   }
-  fail(ErrorKind::device, "the CPU has no kernel for {}", run.node.def().name);
+  fail(ErrorName::no_kernel, "the CPU has no kernel for {}", run.node.def().name);
 }
 
 namespace {

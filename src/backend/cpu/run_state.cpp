@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl::cpu {
 
@@ -19,7 +19,7 @@ std::byte* Scratch::reserve(size_t bytes) {
     data_.reset(static_cast<std::byte*>(::operator new(size_, kAlignment, std::nothrow)));
     if (!data_) {
       size_ = 0;
-      fail(ErrorKind::memory, "out of memory: {} bytes of working space", bytes);
+      fail(ErrorName::out_of_memory, "out of memory: {} bytes of working space", bytes);
     }
   }
   return data_.get();

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/error_names.h"
 #include "graph/domain.h"
 #include "graph/plan_steps.h"
 #include "graph/spec.h"
@@ -228,7 +229,7 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
         if (instr.op != Op::cast && instr.op != Op::where)
           step.wide_map = table_.map[static_cast<int>(instr.op)][static_cast<int>(DType::f32)];
       if (!step.map) {
-        fail(ErrorKind::type, "{} is not defined for {}", op_def(instr.op).name, name_of(instr.operand_dtype));
+        fail(ErrorName::wrong_dtype, "{} is not defined for {}", op_def(instr.op).name, name_of(instr.operand_dtype));
       }
       break;
     case Instr::Kind::reduce:

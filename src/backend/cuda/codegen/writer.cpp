@@ -4,7 +4,7 @@
 #include <bit>
 #include <cassert>
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl::cuda {
 
@@ -385,7 +385,7 @@ std::string KernelWriter::header() const {
 
 CudaKernel KernelWriter::finish(std::string_view suffix, int64_t blocks, int threads_x, int threads_y) {
   if (blocks > INT32_MAX)
-    fail(ErrorKind::limit, "a kernel over {} elements needs more blocks of threads than a GPU takes",
+    fail(ErrorName::launch_too_large, "a kernel over {} elements needs more blocks of threads than a GPU takes",
          count_of(kernel_.kept));
   CudaKernel cuda_kernel;
   const std::string_view name = kernel_.name.empty() ? "copy" : std::string_view(kernel_.name);

@@ -1,6 +1,6 @@
 #include "backend/cuda/driver/blas.h"
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl::cuda {
 
@@ -16,8 +16,8 @@ Blas::Blas(int driver_version)
 
 void Blas::fail_on(cublasStatus_t status, std::string_view doing) const {
   const char* text = cublasLtGetStatusString(status);
-  const ErrorKind kind = status == CUBLAS_STATUS_ALLOC_FAILED ? ErrorKind::memory : ErrorKind::device;
-  fail(kind, "cuBLASLt failed {}: {}", doing, text ? text : "unknown status");
+  const ErrorName name = status == CUBLAS_STATUS_ALLOC_FAILED ? ErrorName::out_of_memory : ErrorName::device_failed;
+  fail(name, "cuBLASLt failed {}: {}", doing, text ? text : "unknown status");
 }
 
 }  // namespace tsl::cuda

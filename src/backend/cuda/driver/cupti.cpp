@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl::cuda {
 
@@ -39,7 +39,7 @@ Cupti& Cupti::open(int driver_version) {
   if (problem) throw Failure(*problem);
   try {
     const char* wish = std::getenv("TSL_CUPTI");
-    if (wish && std::string_view(wish) == "off") fail(ErrorKind::device, "TSL_CUPTI is off");
+    if (wish && std::string_view(wish) == "off") fail(ErrorName::library_unusable, "TSL_CUPTI is off");
     if (!instance) instance = new Cupti(driver_version);
   } catch (const Failure& failure) {
     problem = failure.error();
@@ -59,7 +59,7 @@ void Cupti::check(int result, std::string_view doing) const {
   if (result == cupti::kSuccess) return;
   const char* text = nullptr;
   if (cuptiGetResultString(result, &text) != cupti::kSuccess) text = nullptr;
-  fail(ErrorKind::device, "CUPTI failed {}: {}", doing, text ? text : "unknown error");
+  fail(ErrorName::device_failed, "CUPTI failed {}: {}", doing, text ? text : "unknown error");
 }
 
 uint32_t Cupti::add_user() {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "backend/cuda/driver/work_log.h"
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl::cuda {
 
@@ -17,9 +17,10 @@ constexpr int kOldestGpu = 75;
 
 CUdevice find_device(const Driver& driver, int ordinal) {
   const int count = driver.device_count();
-  if (count == 1 && ordinal != 0) fail(ErrorKind::device, "there is no GPU {}: this machine has one, cuda:0", ordinal);
+  if (count == 1 && ordinal != 0)
+    fail(ErrorName::no_device, "there is no GPU {}: this machine has one, cuda:0", ordinal);
   if (ordinal < 0 || ordinal >= count) {
-    fail(ErrorKind::device, "there is no GPU {}: this machine has {}, cuda:0 to cuda:{}", ordinal, count, count - 1);
+    fail(ErrorName::no_device, "there is no GPU {}: this machine has {}, cuda:0 to cuda:{}", ordinal, count, count - 1);
   }
   CUdevice device = 0;
   driver.check(driver.cuDeviceGet(&device, ordinal), "opening the GPU");
@@ -46,7 +47,7 @@ Properties properties_of(const Driver& driver, CUdevice device) {
   p.cache_bytes = static_cast<uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
   p.arch = fmt::format("sm_{}{}", p.compute_major, p.compute_minor);
   if (p.compute_major * 10 + p.compute_minor < kOldestGpu) {
-    fail(ErrorKind::device,
+    fail(ErrorName::gpu_too_old,
          "{} is too old: it is of compute capability {}.{}, and TSL needs {}.{} or newer; run with --device cpu",
          p.name, p.compute_major, p.compute_minor, kOldestGpu / 10, kOldestGpu % 10);
   }
@@ -207,7 +208,7 @@ CUgraph Device::end_capture() {
   const CUresult result = driver_->cuStreamEndCapture(stream_, &graph);
   stream_ = before_capture_;
   check(result, "recording work");
-  if (!graph) fail(ErrorKind::device, "CUDA recorded no graph");
+  if (!graph) fail(ErrorName::device_failed, "CUDA recorded no graph");
   return graph;
 }
 

@@ -1,6 +1,6 @@
 #include "backend/cuda/driver/driver.h"
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "exec/backend_registry.h"
 #include "tensor/block_cache.h"
 
@@ -20,7 +20,7 @@ std::string version_text(int version) { return fmt::format("{}.{}", version / 10
 template <class Function> void resolve(Function& function, const Library& library, const char* name) {
   void* address = library.find(name);
   if (!address) {
-    fail(ErrorKind::device,
+    fail(ErrorName::driver_unusable,
          "the NVIDIA driver is too old (it lacks {}): TSL needs one for CUDA {} or newer; "
          "update it, or run with --device cpu",
          name, version_text(kOldest));
@@ -53,7 +53,7 @@ std::shared_ptr<const Driver> Driver::open() {
   const auto get_version = reinterpret_cast<decltype(&::cuDriverGetVersion)>(library.function("cuDriverGetVersion"));
   int version = 0;
   if (get_version(&version) == CUDA_SUCCESS && version < kOldest) {
-    fail(ErrorKind::device,
+    fail(ErrorName::driver_unusable,
          "the NVIDIA driver is too old: it is for CUDA {}, and TSL needs one for CUDA {} or newer; "
          "update it, or run with --device cpu",
          version_text(version), version_text(kOldest));
@@ -69,7 +69,8 @@ std::shared_ptr<const Driver> Driver::open() {
   if (result == CUDA_ERROR_STUB_LIBRARY)
     throw exec::NoDevice(fmt::format("{} is a stub without a driver; run with --device cpu", driver->library_.name()));
   if (result != CUDA_SUCCESS)
-    fail(ErrorKind::device, "the NVIDIA driver does not start: {}; run with --device cpu", driver->describe(result));
+    fail(ErrorName::driver_unusable, "the NVIDIA driver does not start: {}; run with --device cpu",
+         driver->describe(result));
   driver->check(driver->cuDeviceGetCount(&driver->device_count_), "counting GPUs");
   if (driver->device_count_ == 0) throw exec::NoDevice("no GPU: the NVIDIA driver sees none; run with --device cpu");
   return driver;
@@ -89,7 +90,8 @@ void* Driver::pinned_memory(uint64_t bytes) const {
   void* memory = nullptr;
   const CUresult result = cuMemAllocHost(&memory, bytes);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    fail(ErrorKind::memory, "the computer ran out of memory that a GPU can reach: {} asked for", describe_bytes(bytes));
+    fail(ErrorName::out_of_memory, "the computer ran out of memory that a GPU can reach: {} asked for",
+         describe_bytes(bytes));
   }
   check(result, "taking memory that a GPU can reach");
   return memory;
@@ -99,15 +101,15 @@ CUcontext Driver::open_context(CUdevice device, std::string_view name) const {
   CUcontext context = nullptr;
   const CUresult result = cuDevicePrimaryCtxRetain(&context, device);
   if (result == CUDA_SUCCESS) return context;
-  const ErrorKind kind = result == CUDA_ERROR_OUT_OF_MEMORY ? ErrorKind::memory : ErrorKind::device;
-  fail(kind,
+  const ErrorName error = result == CUDA_ERROR_OUT_OF_MEMORY ? ErrorName::out_of_memory : ErrorName::device_failed;
+  fail(error,
        "{} does not open, perhaps because of other programs that use it: {}; run on another GPU, or with --device cpu",
        name, describe(result));
 }
 
 void Driver::fail_on(CUresult result, std::string_view doing) const {
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) fail(ErrorKind::memory, "the GPU ran out of memory {}", doing);
-  fail(ErrorKind::device, "CUDA failed {}: {}", doing, describe(result));
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) fail(ErrorName::out_of_memory, "the GPU ran out of memory {}", doing);
+  fail(ErrorName::device_failed, "CUDA failed {}: {}", doing, describe(result));
 }
 
 }  // namespace tsl::cuda

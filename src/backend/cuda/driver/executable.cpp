@@ -11,7 +11,7 @@
 #include "backend/cuda/driver/loaded_kernels.h"
 #include "backend/cuda/driver/op_kernels.h"
 #include "backend/cuda/driver/plan_gemm.h"
-#include "base/error.h"
+#include "base/error_names.h"
 #include "exec/address_check.h"
 #include "exec/constant_launches.h"
 #include "exec/plan_activities.h"
@@ -179,7 +179,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   void check_devices(const exec::Inputs& inputs) const {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i].device().is_host()) continue;
-      fail(ErrorKind::device, "an op on a GPU was given {}, which is in host memory", describe(inputs[i]));
+      fail(ErrorName::device_defect, "an op on a GPU was given {}, which is in host memory", describe(inputs[i]));
     }
   }
 
@@ -357,7 +357,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     bool is_found = false;
     for (LaunchUnit& unit : units_) is_found |= unit.vectorized.replace(edited, gpu_);
     if (!is_found)
-      fail(ErrorKind::value,
+      fail(ErrorName::edited_code_refused,
            "the launch has other kernels than {} when it runs alone, so that edited code has no place", edited.name);
   }
 
@@ -498,8 +498,8 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     call.name = cuda_kernel.readable;
     call.function = loaded.functions[i];
     if (cuda_kernel.blocks > INT32_MAX)
-      fail(ErrorKind::limit, "{} needs {} blocks of threads, and a GPU launches at most 2^31 - 1", cuda_kernel.readable,
-           cuda_kernel.blocks);
+      fail(ErrorName::launch_too_large, "{} needs {} blocks of threads, and a GPU launches at most 2^31 - 1",
+           cuda_kernel.readable, cuda_kernel.blocks);
     call.blocks = static_cast<unsigned>(cuda_kernel.blocks);
     call.threads[0] = static_cast<unsigned>(cuda_kernel.threads_x);
     call.threads[1] = static_cast<unsigned>(cuda_kernel.threads_y);

@@ -182,7 +182,7 @@ class Recorded {
     try {
       graph_ = device.capture([&] { call.library->enqueue(call.values); });
     } catch (const Failure& failure) {
-      if (failure.error().kind == ErrorKind::memory) throw;
+      if (failure.error().kind() == ErrorKind::memory) throw;
     }
   }
   ~Recorded() {

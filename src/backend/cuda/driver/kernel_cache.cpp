@@ -11,7 +11,7 @@
 
 #include "backend/cuda/driver/work_log.h"
 #include "backend/cuda/source/prelude.h"
-#include "base/error.h"
+#include "base/error_names.h"
 #include "base/machine.h"
 
 namespace tsl::cuda {
@@ -277,7 +277,7 @@ CUmodule KernelCache::load(const Digest& unit, std::span<const std::byte> cubin,
 /// Fails if the driver is too old for what NVRTC has compiled.
 void KernelCache::check_loaded(CUresult result) const {
   if (result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
-    fail(ErrorKind::device,
+    fail(ErrorName::driver_unusable,
          "the NVIDIA driver, which is for CUDA {}, does not take what NVRTC {} compiled for {}: {}; update the driver, "
          "install an older NVRTC, or run with --device cpu",
          device_.driver().version(), version_, device_.arch(), device_.driver().describe(result));
@@ -349,7 +349,7 @@ CUfunction KernelCache::compile_edited(const std::string& name, const std::strin
   check_loaded(result);
   CUfunction function = nullptr;
   if (device_.driver().cuModuleGetFunction(&function, module, name.c_str()) != CUDA_SUCCESS)
-    fail(ErrorKind::value, "the edited code defines no extern \"C\" __global__ function {}", name);
+    fail(ErrorName::edited_code_refused, "the edited code defines no extern \"C\" __global__ function {}", name);
   names_[function] = name;
   return function;
 }

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl::cuda {
 
@@ -146,7 +146,7 @@ std::string missing_text(std::string_view what, const std::string& library, std:
 
 void check_major(const Library& library, int major, int driver_version) {
   if (driver_version == 0 || major <= driver_version / 1000) return;
-  fail(ErrorKind::device,
+  fail(ErrorName::library_unusable,
        "{} is of CUDA {}, and the NVIDIA driver is for CUDA {}: update the driver, install the library of CUDA {}, or "
        "run "
        "with --device cpu",
@@ -183,7 +183,7 @@ Library::Library(const std::vector<std::string>& names, std::string_view missing
     for (const std::string& folder : last)
       if (open(folder + "/" + name, problems)) return;
   }
-  fail_with(ErrorKind::device, std::string(missing), std::move(problems));
+  fail_with(ErrorName::library_unusable, std::string(missing), std::move(problems));
 }
 
 bool Library::open(const std::string& path, std::vector<std::string>& problems) {
@@ -219,8 +219,8 @@ void* Library::find(const char* function) const { return handle_ ? dlsym(handle_
 void* Library::function(const char* function) const {
   void* address = find(function);
   if (!address) {
-    fail(ErrorKind::device, "{} has no function {}: it is too old; install a newer one, or run with --device cpu",
-         name_, function);
+    fail(ErrorName::library_unusable,
+         "{} has no function {}: it is too old; install a newer one, or run with --device cpu", name_, function);
   }
   return address;
 }

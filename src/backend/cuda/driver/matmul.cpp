@@ -8,7 +8,7 @@
 
 #include "backend/cuda/driver/blas.h"
 #include "backend/cuda/driver/memory.h"
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl::cuda {
 
@@ -39,7 +39,7 @@ Types types_of(const Gemm& gemm) {
   for (const auto& [dtype, types] : all) {
     if (dtype == gemm.dtype) return types;
   }
-  fail(ErrorKind::device, "internal error: no matrix product of {} by cuBLASLt", name_of(gemm.dtype));
+  fail(ErrorName::device_defect, "internal error: no matrix product of {} by cuBLASLt", name_of(gemm.dtype));
 }
 
 /// The activations that cuBLASLt applies; Op::copy is none.
@@ -62,7 +62,8 @@ const Activation* activation_of(const Gemm& gemm) {
 cublasLtEpilogue_t epilogue_of(const Gemm& gemm) {
   const Activation* const activation = activation_of(gemm);
   if (!activation)
-    fail(ErrorKind::device, "internal error: no epilogue with {} by cuBLASLt", op_def(gemm.epilogue.activation).name);
+    fail(ErrorName::device_defect, "internal error: no epilogue with {} by cuBLASLt",
+         op_def(gemm.epilogue.activation).name);
   return gemm.epilogue.bias ? activation->after_bias : activation->alone;
 }
 
@@ -323,8 +324,8 @@ struct Matmul::State {
     Problem& found = problem(key);
     const Gemm& p = key.gemm;
     if (!found.has_algorithm()) {
-      fail(ErrorKind::device, "cuBLASLt cannot multiply {}x{} by {}x{} matrices of {} ({} of them)", p.m, p.k, p.k, p.n,
-           name_of(p.dtype), p.batch);
+      fail(ErrorName::no_kernel, "cuBLASLt cannot multiply {}x{} by {}x{} matrices of {} ({} of them)", p.m, p.k, p.k,
+           p.n, name_of(p.dtype), p.batch);
     }
     return found;
   }
@@ -401,7 +402,7 @@ const std::string& Matmul::version() const { return state_->version; }
 template <class Visit> void Matmul::for_each_part(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,
                                                   GemmCopies& copies, bool is_now, Visit&& visit) {
   if (gemm.k > kMostExtent || gemm.n > kMostExtent) {
-    fail(ErrorKind::limit,
+    fail(ErrorName::launch_too_large,
          "matmul: {}x{} by {}x{} matrices have a dimension beyond 2^31 - 1, the most that cuBLASLt takes", gemm.m,
          gemm.k, gemm.k, gemm.n);
   }

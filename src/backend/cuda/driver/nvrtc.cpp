@@ -5,7 +5,7 @@
 #include <set>
 
 #include "backend/cuda/source/prelude.h"
-#include "base/error.h"
+#include "base/error_names.h"
 
 namespace tsl::cuda {
 
@@ -105,8 +105,8 @@ Nvrtc::Nvrtc(const NvrtcTarget& target)
   check(nvrtcVersion_(&major, &minor), "telling its version");
   version_ = fmt::format("{}.{}", major, minor);
   if (major < 12 || (major == 12 && minor < 1)) {
-    fail(ErrorKind::device, "{} is version {}, and TSL needs NVRTC 12.1 or newer; install it, or run with --device cpu",
-         path(), version_);
+    fail(ErrorName::library_unusable,
+         "{} is version {}, and TSL needs NVRTC 12.1 or newer; install it, or run with --device cpu", path(), version_);
   }
   check_major(library_, major, target.driver_version);
   if (!target.arch.empty()) check_arch(target.arch);
@@ -123,8 +123,8 @@ std::vector<std::string> Nvrtc::base_options(const std::string& version) {
 
 void Nvrtc::check(nvrtcResult result, std::string_view doing) const {
   if (result == NVRTC_SUCCESS) return;
-  const ErrorKind kind = result == NVRTC_ERROR_OUT_OF_MEMORY ? ErrorKind::memory : ErrorKind::device;
-  fail(kind, "NVRTC failed {}: {}", doing, nvrtcGetErrorString_(result));
+  const ErrorName name = result == NVRTC_ERROR_OUT_OF_MEMORY ? ErrorName::out_of_memory : ErrorName::device_failed;
+  fail(name, "NVRTC failed {}: {}", doing, nvrtcGetErrorString_(result));
 }
 
 void Nvrtc::check_arch(const std::string& arch) const {
@@ -136,7 +136,7 @@ void Nvrtc::check_arch(const std::string& arch) const {
   const int number = arch.rfind("sm_", 0) == 0 ? std::atoi(arch.c_str() + 3) : 0;  // 90 for "sm_90a" as well
   if (std::find(known.begin(), known.end(), number) != known.end()) return;
   const auto [least, most] = std::minmax_element(known.begin(), known.end());
-  fail(ErrorKind::device,
+  fail(ErrorName::library_unusable,
        "NVRTC {} ({}) compiles for sm_{} to sm_{}, not for {}: install {} one, or run with --device cpu", version_,
        path(), *least, *most, arch, number < *least ? "an older" : "a newer");
 }
@@ -164,19 +164,20 @@ Cubin Nvrtc::compile(const Program& program, const std::string& arch, std::span<
   const nvrtcResult result = nvrtcCompileProgram_(handle.program, static_cast<int>(texts.size()), texts.data());
   if (result == NVRTC_ERROR_COMPILATION) {
     const std::string log = annotate_log(log_of(handle.program), program);
-    if (program.is_edited) fail(ErrorKind::value, "NVRTC {} rejects the edited code for {}:\n{}", version_, arch, log);
-    fail(ErrorKind::device, "internal error: NVRTC {} rejects a kernel that TSL generated for {}:\n{}", version_, arch,
-         log);
+    if (program.is_edited)
+      fail(ErrorName::edited_code_refused, "NVRTC {} rejects the edited code for {}:\n{}", version_, arch, log);
+    fail(ErrorName::device_defect, "internal error: NVRTC {} rejects a kernel that TSL generated for {}:\n{}", version_,
+         arch, log);
   }
   if (result != NVRTC_SUCCESS) {
-    fail(ErrorKind::device, "NVRTC {} failed to compile for {}: {}\n{}", version_, arch, nvrtcGetErrorString_(result),
-         log_of(handle.program));
+    fail(ErrorName::device_failed, "NVRTC {} failed to compile for {}: {}\n{}", version_, arch,
+         nvrtcGetErrorString_(result), log_of(handle.program));
   }
   size_t size = 0;
   check(nvrtcGetCUBINSize_(handle.program, &size), "handing over a kernel");
   Cubin cubin(size);
   if (size > 0) check(nvrtcGetCUBIN_(handle.program, reinterpret_cast<char*>(cubin.data())), "handing over a kernel");
-  if (cubin.empty()) fail(ErrorKind::device, "NVRTC {} compiled a kernel for {} to nothing", version_, arch);
+  if (cubin.empty()) fail(ErrorName::device_failed, "NVRTC {} compiled a kernel for {} to nothing", version_, arch);
   return cubin;
 }
 

@@ -159,7 +159,7 @@ TEST_CASE("an error shows the log and the lines it names") {
     nvrtc->compile(program_of({&good, &bad}), "sm_90");
     FAIL("it compiled");
   } catch (const Failure& failure) {
-    CHECK(failure.error().kind == ErrorKind::device);
+    CHECK(failure.error().kind() == ErrorKind::device);
     const std::string text = failure.what();
     INFO(text);
     CHECK(text.find("internal error: NVRTC") == 0);
@@ -313,7 +313,7 @@ TEST_CASE("errors in edited code are the user's, with the lines of the file") {
     FAIL("it compiled");
   } catch (const Failure& failure) {
     const std::string message = failure.error().message;
-    CHECK(failure.error().kind == ErrorKind::value);
+    CHECK(failure.error().kind() == ErrorKind::value);
     CHECK(message.find("internal error") == std::string::npos);
     CHECK(message.find("rejects the edited code for sm_90") != std::string::npos);
     CHECK(message.find("edited:3:   *x = no_such_name;") != std::string::npos);

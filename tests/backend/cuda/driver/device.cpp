@@ -10,6 +10,7 @@
 
 #include "backend/cuda/driver/kernel_cache.h"
 #include "backend/cuda/driver/memory.h"
+#include "base/error_names.h"
 #include "support/gpu.h"
 #include "tensor/elements.h"
 
@@ -329,7 +330,7 @@ TEST_CASE("recorded work runs when its graph is launched, and a failed recording
   gpu.driver().cuGraphExecDestroy(executable);
   gpu.driver().cuGraphDestroy(graph);
 
-  CHECK_THROWS_AS(gpu.capture([&] { fail(ErrorKind::value, "stop"); }), Failure);
+  CHECK_THROWS_AS(gpu.capture([&] { fail(ErrorName::user_error, "stop"); }), Failure);
   launch_scale(gpu, function, at(to), at(from), 7, 100);
   CHECK(to_host<uint32_t>(gpu, at(to), 100)[7] == values[7] * 7);
   Launch impossible;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "backend/cuda/driver/blas.h"
+#include "base/error_names.h"
 #include "support/gpu.h"
 
 using namespace tsl;
@@ -20,7 +21,7 @@ TEST_CASE("a library that is missing is named, with what to do") {
                           "the Foo library was not found: install Foo");
     FAIL("opened " << library.name());
   } catch (const Failure& failure) {
-    CHECK(failure.error().kind == ErrorKind::device);
+    CHECK(failure.error().kind() == ErrorKind::device);
     CHECK(std::string(failure.what()) == "the Foo library was not found: install Foo");
     CHECK(failure.error().notes.empty());  // that a name was not found goes without saying
   }
@@ -110,18 +111,18 @@ TEST_CASE("where there is no room the message says whose, and what to do") {
     try {
       call();
     } catch (const Failure& failure) { return failure.error(); }
-    return Error{ErrorKind::user, "", {}, {}, {}};
+    return Error{ErrorName::user_error, "", {}, {}, {}};
   };
   result = CUDA_ERROR_OUT_OF_MEMORY;
   const Error pinned = error_of([&] { driver.pinned_memory(4096); });
-  CHECK(pinned.kind == ErrorKind::memory);
+  CHECK(pinned.kind() == ErrorKind::memory);
   CHECK(pinned.message == "the computer ran out of memory that a GPU can reach: 4.0 KiB asked for");
   const Error full = error_of([&] { driver.open_context(0, "P"); });
-  CHECK(full.kind == ErrorKind::memory);
+  CHECK(full.kind() == ErrorKind::memory);
   CHECK(full.message.find("P does not open, perhaps because of other programs that use it: ") == 0);
   result = CUDA_ERROR_DEVICE_UNAVAILABLE;
   const Error busy = error_of([&] { driver.open_context(0, "P"); });
-  CHECK(busy.kind == ErrorKind::device);
+  CHECK(busy.kind() == ErrorKind::device);
   CHECK(busy.message.find("; run on another GPU, or with --device cpu") != std::string::npos);
 }
 
