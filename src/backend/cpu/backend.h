@@ -7,7 +7,7 @@
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/memory.h"
 #include "backend/cpu/threads.h"
-#include "backend/cpu/tiles.h"
+#include "backend/cpu/tiles/tile_plan.h"
 #include "exec/backend.h"
 
 namespace tsl::cpu {

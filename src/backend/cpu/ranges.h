@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/tiles.h"
+#include "backend/cpu/tiles/tile_plan.h"
 
 namespace tsl::cpu {
 

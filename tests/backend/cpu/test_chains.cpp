@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "backend/cpu/backend.h"
-#include "backend/cpu/tiles.h"
+#include "backend/cpu/tiles/tile_plan.h"
 #include "catch.h"
 #include "graph/compile.h"
 #include "kernel_fixture.h"

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "backend/cpu/ranges.h"
-#include "backend/cpu/tiles.h"
+#include "backend/cpu/tiles/tile_plan.h"
 
 namespace tsl::cpu {
 

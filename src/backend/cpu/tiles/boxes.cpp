@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "backend/cpu/tiles.h"
+#include "backend/cpu/tiles/tile_plan.h"
 #include "graph/parts.h"
 #include "graph/specialize.h"
 #include "tensor/op.h"

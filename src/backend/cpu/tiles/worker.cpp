@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "backend/cpu/ranges.h"
-#include "backend/cpu/tiles.h"
+#include "backend/cpu/tiles/tile_plan.h"
 #include "tensor/op_groups.h"
 
 namespace tsl::cpu {

@@ -1,5 +1,5 @@
 // Prepares kernels: turns instructions into steps, and chooses kernels, registers and memory of a tile.
-#include "backend/cpu/tiles.h"
+#include "backend/cpu/tiles/tile_plan.h"
 
 #include <algorithm>
 #include <limits>

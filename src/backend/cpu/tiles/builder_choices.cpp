@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "backend/cpu/ranges.h"
-#include "backend/cpu/tiles.h"
+#include "backend/cpu/tiles/tile_plan.h"
 #include "graph/parts.h"
 
 namespace tsl::cpu {

@@ -182,7 +182,7 @@ class TileProgram {
   bool prefers_columns() const;
   bool reads_only_columns() const;
 
-  // tiles_memory.cpp
+  // builder_memory.cpp
   std::vector<Step*> in_order(StepGroups& groups);
   void share_memory(StepGroups& groups, const graph::Plan& plan);
   template <class IsReadAfter> void compute_in_output(const Step& store, const std::vector<Step*>& order,
@@ -191,10 +191,10 @@ class TileProgram {
   void divide_into_phases();
   void place_registers();
 
-  // tiles_order.cpp
+  // checker.cpp
   bool reads_stream(const Chain& reader) const;
 
-  // tiles_choices.cpp: parts
+  // builder_choices.cpp: parts
   static constexpr int kNoStep = -1, kOwnStep = -2;
   /// Returns, per register, its choice; kNoStep if choices need no step for it, or kOwnStep.
   std::vector<int> find_choices(const graph::Kernel& kernel, const graph::Plan& plan);
@@ -211,7 +211,7 @@ class TileProgram {
     }
   }
 
-  // tiles_chains.cpp
+  // builder_chains.cpp
   StepGroups group_steps();
   void dissolve_groups(StepGroups& groups);
   void find_streams(StepGroups& groups, uint64_t cached_bytes);
@@ -224,7 +224,7 @@ class TileProgram {
   void join_rows(Chain& chain) const;
   void read_ahead();
 
-  // tiles_run.cpp
+  // runner.cpp
   void store_number(RunState& state) const;
   void run_pointwise(RunState& state, int thread) const;
   void run_boxes(RunState& state, int thread) const;
@@ -249,7 +249,7 @@ class TileProgram {
   void for_each_tile(RunState& state, int64_t tiles, int64_t elements, Body&& body, int thread = -1) const;
   template <class Body> void run_tiles(RunState& state, int64_t first, int64_t end, Body&& body, int on) const;
 
-  // tiles_steps.cpp: one step, or chain, on one tile
+  // worker.cpp: one step, or chain, on one tile
   void execute(Worker& worker, const Step& step) const;
   std::byte* result(Worker& worker, const Step& step) const;
   void read(Worker& worker, const Step& load, const Step& to) const;

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "backend/cpu/ranges.h"
-#include "backend/cpu/tiles.h"
+#include "backend/cpu/tiles/tile_plan.h"
 
 namespace tsl::cpu {
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "backend/cpu/ranges.h"
-#include "backend/cpu/tiles.h"
+#include "backend/cpu/tiles/tile_plan.h"
 #include "graph/dump.h"
 #include "graph/spec.h"
 
