@@ -6,8 +6,8 @@
 
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/memory.h"
+#include "backend/cpu/run_state.h"
 #include "backend/cpu/threads.h"
-#include "backend/cpu/tiles/tile_plan.h"
 #include "exec/backend.h"
 
 namespace tsl::cpu {

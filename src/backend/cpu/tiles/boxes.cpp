@@ -1,9 +1,7 @@
-// Divides kernels that choose between parts into kernels of boxes, in which no choice is left.
-
 #include <algorithm>
 #include <set>
 
-#include "backend/cpu/tiles/tile_plan.h"
+#include "backend/cpu/tiles/boxes.h"
 #include "graph/parts.h"
 #include "graph/specialize.h"
 #include "tensor/op.h"
