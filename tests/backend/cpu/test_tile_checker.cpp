@@ -77,8 +77,8 @@ TEST_CASE("a load that is overwritten before its last use must be a copy", "[che
   give(graph, add(graph, Op::copy, {read(graph, w)}));
   Subject subject(std::move(graph), 1 << 30, 1);
   const std::vector<cpu::Step*> loads = subject.steps<cpu::Load>();
-  const auto copied = std::find_if(loads.begin(), loads.end(),
-                                   [](const cpu::Step* step) { return step->as<cpu::Load>()->is_copied; });
+  const auto copied =
+      std::find_if(loads.begin(), loads.end(), [](const cpu::Step* step) { return step->as<cpu::Load>()->is_copied; });
   REQUIRE(copied != loads.end());
   (*copied)->as<cpu::Load>()->is_copied = false;
   CHECK(subject.broken_rule() ==
@@ -94,7 +94,7 @@ TEST_CASE("registers that share a slot while both are needed are reported", "[ch
   Subject steps(std::move(graph));
   const std::vector<cpu::Step*> maps = steps.steps<cpu::Map>();
   REQUIRE(maps.size() == 3);
-  maps[1]->place.slot = maps[0]->place.slot;
+  maps[1]->memory.slot = maps[0]->memory.slot;
   CHECK(steps.broken_rule() == kRule);
 
   Subject chains(reduced_row({8, 512}));
@@ -104,7 +104,7 @@ TEST_CASE("registers that share a slot while both are needed are reported", "[ch
   CHECK(chains.broken_rule() == kRule);
   chain.operands[0].slot = own;
   CHECK(chains.broken_rule().empty());
-  chains.chain(1).slot = chain.steps[0].place.slot;  // a result that the second chain reads
+  chains.chain(1).slot = chain.steps[0].memory.slot;  // a result that the second chain reads
   CHECK(chains.broken_rule() == kRule);
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("a host number whose slot another register takes is reported", "[check
   give(graph, add(graph, Op::mul, {read(graph, sum), read(graph, x)}));
   Subject subject(std::move(graph));
   // Numbers are filled once for all tiles, so their memory is never free.
-  subject.steps<cpu::Map>().at(0)->place.slot = subject.steps<cpu::Fill>().at(0)->place.slot;
+  subject.steps<cpu::Map>().at(0)->memory.slot = subject.steps<cpu::Fill>().at(0)->memory.slot;
   CHECK(subject.broken_rule() == "Registers whose lives overlap share no slot.");
 }
 
@@ -126,15 +126,14 @@ TEST_CASE("an output that two results are computed in is reported", "[checker]")
   give(graph, call(graph, Op::mul, x, y));
   Subject subject(std::move(graph));
   const std::vector<cpu::Step*> maps = subject.steps<cpu::Map>();
-  REQUIRE(maps.at(0)->place.output);
-  maps.at(1)->place.output = maps[0]->place.output;
+  REQUIRE(maps.at(0)->memory.output);
+  maps.at(1)->memory.output = maps[0]->memory.output;
   CHECK(subject.broken_rule() ==
         "Nothing else writes an output between a result that is computed there and its store.");
 }
 
 TEST_CASE("a chain that reads a register otherwise than it was stored is reported", "[checker]") {
-  constexpr const char* kRule =
-      "A step reads registers that have values, and a chain reads them as they were stored.";
+  constexpr const char* kRule = "A step reads registers that have values, and a chain reads them as they were stored.";
   using Kind = cpu::Chain::Operand::Kind;
   Subject subject(reduced_row({8, 512}));
   std::vector<cpu::Chain::Operand>& operands = subject.chain(1).operands;
@@ -162,23 +161,23 @@ TEST_CASE("results of long rows that are not kept, or share memory, are reported
   std::vector<cpu::Step*> kept;
   for (cpu::Step* step : subject.steps<cpu::Chain>()) {
     for (cpu::Step& result : step->as<cpu::Chain>()->steps) {
-      if (result.place.kept_at >= 0) kept.push_back(&result);
+      if (result.memory.kept_at >= 0) kept.push_back(&result);
     }
   }
   REQUIRE(kept.size() == 2);
-  const int64_t right = kept[1]->place.kept_at;
-  kept[1]->place.kept_at = kept[0]->place.kept_at;
+  const int64_t right = kept[1]->memory.kept_at;
+  kept[1]->memory.kept_at = kept[0]->memory.kept_at;
   CHECK(subject.broken_rule() == "Results that a long row keeps at a time share no memory.");
-  kept[1]->place.kept_at = right;
+  kept[1]->memory.kept_at = right;
   CHECK(subject.broken_rule().empty());
-  subject.tiles.phases.at(1).kept.at(0).place.is_kept = false;
+  subject.tiles.phases.at(1).kept.at(0).memory.is_kept = false;
   CHECK(subject.broken_rule() == "A result that a later phase of a row reads is in memory of its own.");
 }
 
 TEST_CASE("a result that is stored past the caches and read again is reported", "[checker]") {
   Subject subject(reduced_row({8, 512}), 0);
   CHECK(subject.tiles.has_streams);
-  subject.chain(0).steps.at(0).place.is_streamed = true;
+  subject.chain(0).steps.at(0).memory.is_streamed = true;
   CHECK(subject.broken_rule() == "A result that is stored past the caches is not read again.");
 }
 

@@ -1,6 +1,5 @@
 #include "backend/cpu/tiles/builder.h"
 
-#include "backend/cpu/tiles/boxes.h"
 #include "backend/cpu/tiles/checker.h"
 #include "graph/domain.h"
 #include "graph/plan_steps.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,12 @@ struct TileSource {
 
   bool is_plain() const { return forms == TileForms::plain; }
 };
+
+// ---- Boxes (builder_boxes.cpp) --------------------------------------------------------------------------------------
+
+/// Divides the loops of a pointwise kernel into boxes within or outside of each part, and returns the kernel of each.
+/// Returns none if the kernel has no parts, is too small, or its parts are no boxes.
+std::vector<graph::Kernel> divide_into_boxes(const graph::Kernel& kernel);
 
 // ---- Steps (builder_steps.cpp) --------------------------------------------------------------------------------------
 
@@ -42,8 +49,8 @@ Access access_of(const graph::IndexMap& map);
 /// How a register of the kernel gets its value: by its instruction's step, or as a choice; none if choices read it.
 struct Choices {
   enum class Role : uint8_t { own_step, choice, no_step };
-  std::vector<Role> role;          // by register
-  std::map<uint32_t, Choose> of;   // by register
+  std::vector<Role> role;         // by register
+  std::map<uint32_t, Choose> of;  // by register
 };
 Choices find_choices(const TileSource& source);
 
@@ -54,7 +61,8 @@ void choose_form(TilePlan& tiles, const TileSource& source);
 /// Chooses the extents of a tile.
 void choose_tile(TilePlan& tiles, bool is_plain);
 
-// ---- Chains (builder_groups.cpp, builder_chains.cpp) ----------------------------------------------------------------
+// ---- Chains (builder_groups.cpp, builder_chains.cpp, builder_chain_code.cpp)
+// ----------------------------------------------------------------
 
 /// Whether a step can be part of a chain.
 bool may_join(const TilePlan& tiles, const Step& step);
@@ -71,7 +79,30 @@ std::vector<Step*> in_order(TilePlan& tiles);
 /// Returns the first step that defines each register, or null.
 std::vector<const Step*> definitions_of(std::span<const Step> steps, uint32_t registers);
 
-// ---- Memory (builder_memory.cpp) ------------------------------------------------------------------------------------
+/// Whether the accumulator of a chain can hold elements of the dtype.
+inline bool fits_accumulator(DType dtype) { return accumulator_of(dtype) == DType::f32; }
+
+/// Whether a step is an op on the accumulator; other ops are calls.
+bool is_arithmetic(const Step& step);
+/// Whether a step is a cast that leaves the value in the accumulator.
+bool is_conversion(const Step& step);
+/// Whether a step reduces the accumulator; other reductions are no part of chains.
+bool reduces_accumulator(const Step& step);
+/// Whether an instruction combines the accumulator into lanes.
+bool combines_lanes(ChainCode code);
+
+/// The values that chains read from outside.
+struct ChainInputs {
+  const Loops& loops;
+  std::vector<const Step*> definition;  // by register
+  std::map<uint32_t, Elements> rows;    // by register: loads that are read in place, row by row
+};
+
+/// Writes the code that runs the steps. `kept`: the registers whose values are used later.
+Chain write_chain(const std::vector<Step>& steps, const ChainInputs& inputs, const std::set<uint32_t>& kept);
+
+// ---- Memory (builder_memory.cpp, builder_slots.cpp)
+// ------------------------------------------------------------------------------------
 
 /// Decides which memory of the plan steps use in place: results are computed in outputs, and loads are read where they
 /// are, only if no step writes memory that a later step of the tile reads. The order of steps is final.

@@ -3,7 +3,6 @@
 #include <set>
 
 #include "backend/cpu/tiles/builder.h"
-#include "backend/cpu/tiles/chain_code.h"
 
 namespace tsl::cpu {
 
@@ -105,8 +104,8 @@ void read_ahead(const TilePlan& tiles, const ChainInputs& inputs, const std::vec
   if (chains.size() == 1 && !has_calls) return;
   std::map<uint32_t, Elements> rows = inputs.rows;
   for (const Step& result : chains.back()->steps) {
-    if (result.place.output && result.level == Level::full && !result.place.is_streamed)
-      rows.emplace(result.dst, *result.place.output);
+    if (result.memory.output && result.level == Level::full && !result.memory.is_streamed)
+      rows.emplace(result.dst, *result.memory.output);
   }
   for (const auto& [reg, elements] : rows)
     prefetch(chain, reg, elements, inputs.definition[reg]->size, loops.kept_rank);

@@ -3,7 +3,6 @@
 #include <set>
 
 #include "backend/cpu/tiles/builder.h"
-#include "backend/cpu/tiles/chain_code.h"
 
 namespace tsl::cpu {
 
@@ -60,7 +59,7 @@ class Repeater {
 
   const Loops& loops_;
   const std::vector<const Step*> definition_;  // by register
-  std::set<uint32_t> earlier_;  // registers of the groups before
+  std::set<uint32_t> earlier_;                 // registers of the groups before
 };
 
 }  // namespace
@@ -106,7 +105,7 @@ void dissolve_groups(TilePlan& tiles) {
   }
   const auto is_worth_it = [&](const Step& step) {
     const auto read = sources(step);
-    return step.place.is_streamed ||
+    return step.memory.is_streamed ||
            std::any_of(read.begin(), read.end(), [&](uint32_t reg) { return repeated.count(reg) > 0; });
   };
   for (Step& step : tiles.steps) {

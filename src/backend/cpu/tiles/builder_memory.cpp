@@ -3,7 +3,6 @@
 #include <set>
 
 #include "backend/cpu/tiles/builder.h"
-#include "backend/cpu/tiles/chain_code.h"
 #include "graph/plan_steps.h"
 
 namespace tsl::cpu {
@@ -70,25 +69,25 @@ class OutputChooser {
     const Store& store = *step.as<Store>();
     const int definition = uses_.defined[store.src];
     Step& source = *order_[static_cast<size_t>(definition)];
-    if (source.is<Fill>() || source.place.output) return;
+    if (source.is<Fill>() || source.memory.output) return;
     if (source.level != step.level || is_read_after(store.to.buffer, definition)) return;
     const bool has_phases = tiles_.shape.form == TileShape::Form::row_blocks;
     if (has_phases && source.level != Level::full) return;  // threads repeat steps of a row
-    source.place.output = store.to;
+    source.memory.output = store.to;
     if (has_phases) choose_earlier(source, definition);
   }
 
   /// Lets a result of an earlier phase that is read last for this one be computed in the same output: it needs no
   /// memory of its own.
   void choose_earlier(const Step& source, int definition) {
-    const Elements& output = *source.place.output;
+    const Elements& output = *source.memory.output;
     for (int k = 0; k < definition; ++k) {
       Step& kept = *order_[static_cast<size_t>(k)];
       const bool is_result = kept.is<Map>() || kept.is<Choose>() || kept.is<Gather>();
-      if (!is_result || kept.place.output || kept.level != Level::full || kept.phase >= source.phase) continue;
+      if (!is_result || kept.memory.output || kept.level != Level::full || kept.phase >= source.phase) continue;
       if (uses_.defined[kept.dst] != k) continue;  // a chain repeats it
       if (kept.size != source.size || uses_.last[kept.dst] > definition || is_read_after(output.buffer, k)) continue;
-      kept.place.output = output;
+      kept.memory.output = output;
       break;
     }
   }
@@ -131,13 +130,13 @@ void share_memory(TilePlan& tiles, const Plan& plan) {
     }
     const auto stride = load.from.access.stride.begin();
     load.is_same_for_tiles = tiles.shape.form == TileShape::Form::rows && step.level == Level::full &&
-                             !step.place.output &&
+                             !step.memory.output &&
                              std::all_of(stride, stride + tiles.loops.kept_rank, [](int64_t s) { return s == 0; });
   });
 }
 
 bool is_in_output(const TilePlan& tiles, const Step& step) {
-  return step.place.output && is_linear(step.place.output->access, tiles.loops.full_walk());
+  return step.memory.output && is_linear(step.memory.output->access, tiles.loops.full_walk());
 }
 
 void find_streams(TilePlan& tiles, uint64_t cached_bytes) {
@@ -148,10 +147,10 @@ void find_streams(TilePlan& tiles, uint64_t cached_bytes) {
     if (!step->is<Store>()) read.insert(sources(*step).begin(), sources(*step).end());
   }
   for (Step* step : steps) {
-    Place& place = step->place;
-    place.is_streamed = place.output && step->level == Level::full && fits_accumulator(step->dtype) &&
-                        may_join(tiles, *step) && !read.count(step->dst) && is_in_output(tiles, *step);
-    tiles.has_streams |= place.is_streamed;
+    ResultMemory& memory = step->memory;
+    memory.is_streamed = memory.output && step->level == Level::full && fits_accumulator(step->dtype) &&
+                         may_join(tiles, *step) && !read.count(step->dst) && is_in_output(tiles, *step);
+    tiles.has_streams |= memory.is_streamed;
   }
 }
 

@@ -65,9 +65,8 @@ int64_t rows_in_tile(const TilePlan& tiles, bool is_plain) {
 
 /// Whether a pointwise kernel computes nothing.
 bool only_copies(const TilePlan& tiles) {
-  return std::all_of(tiles.steps.begin(), tiles.steps.end(), [](const Step& step) {
-    return step.is<Load>() || step.is<Gather>() || step.is<Store>();
-  });
+  return std::all_of(tiles.steps.begin(), tiles.steps.end(),
+                     [](const Step& step) { return step.is<Load>() || step.is<Gather>() || step.is<Store>(); });
 }
 
 /// Chooses the columns of a tile.
@@ -77,7 +76,8 @@ void choose_columns(TilePlan& tiles) {
   shape.in_place = reads_only_columns(tiles);
   uint32_t size = sizeof(double);
   for_each_load(tiles.steps, [&](const Step& step, const Load&) { size = std::min(size, step.size); });
-  shape.count = shape.in_place ? kMaxColumns : std::clamp(kColumnTileElements / block, kColumnBytes / size, kMaxColumns);
+  shape.count =
+      shape.in_place ? kMaxColumns : std::clamp(kColumnTileElements / block, kColumnBytes / size, kMaxColumns);
   shape.count = std::min(shape.count, tiles.loops.extent[tiles.loops.kept_rank - 1]);
   shape.elements = shape.in_place ? 1 : shape.count * block;
 }
@@ -89,7 +89,8 @@ void choose_form(TilePlan& tiles, const TileSource& source) {
   if (source.kernel.kind == graph::Template::pointwise) return;
   shape.form = Form::rows;
   if (source.is_plain()) return;
-  const bool rows_stay = source.kernel.kind == graph::Template::row;  // elements are used after a reduction of their row
+  const bool rows_stay =
+      source.kernel.kind == graph::Template::row;  // elements are used after a reduction of their row
   const int64_t length = tiles.loops.row_length;
   const bool reads_indices = std::any_of(tiles.steps.begin(), tiles.steps.end(), [](const Step& step) {
     return step.is<Reduce>() && step.as<Reduce>()->arg != nullptr;

@@ -67,9 +67,9 @@ class SlotPlacer {
     find_uses();
     for (size_t i = 0; i < tiles_.steps.size(); ++i) {
       Step& step = tiles_.steps[i];
-      if (step.has_result()) place(step);
+      if (step.has_result()) allocate(step);
       if (auto* chain = step.as<Chain>()) {
-        for (Step& result : chain->steps) place(result);
+        for (Step& result : chain->steps) allocate(result);
         place_chain(*chain, slots_, tiles_.shape.form == Form::rows ? tiles_.shape.count : 1);
       }
       visit_loads(step, [&](const Loaded& loaded) {
@@ -99,26 +99,26 @@ class SlotPlacer {
     }
   }
 
-  void place(Step& step) {
-    const auto *load = step.as<Load>();
+  void allocate(Step& step) {
+    const auto* load = step.as<Load>();
     auto* fill = step.as<Fill>();
     int64_t elements = step.level == Level::full ? tiles_.shape.elements : tiles_.shape.row_elements;
     if (fill && step.level == Level::full && !on_tile_[step.dst]) elements = kMaxInHand;
     if (fill) fill->repeat = elements;
-    if (step.place.kept_at >= 0 || (load && load->is_read_in_place)) return;
+    if (step.memory.kept_at >= 0 || (load && load->is_read_in_place)) return;
     const size_t bytes = static_cast<size_t>(elements) * step.size;
     // For all tiles, or all blocks of a row.
     const bool stays = fill || (load && load->is_same_for_tiles) ||
                        (tiles_.shape.form == Form::row_blocks && step.level != Level::full);
-    step.place.slot = stays ? slots_.add(bytes) : slots_.take(bytes);
-    if (!stays) held_[step.dst] = step.place.slot;
+    step.memory.slot = stays ? slots_.add(bytes) : slots_.take(bytes);
+    if (!stays) held_[step.dst] = step.memory.slot;
   }
 
   TilePlan& tiles_;
   Slots slots_;
-  std::vector<size_t> last_use_;                // by register: the step that reads it last
-  std::vector<bool> on_tile_;                   // by register: a step needs it for a whole tile
-  std::vector<Slot> held_;                      // by register: to be given back
+  std::vector<size_t> last_use_;  // by register: the step that reads it last
+  std::vector<bool> on_tile_;     // by register: a step needs it for a whole tile
+  std::vector<Slot> held_;        // by register: to be given back
 };
 
 }  // namespace
@@ -141,7 +141,7 @@ void divide_into_phases(TilePlan& tiles) {
     if ((step.level != Level::full && !step.reduces_rows()) || step.is<Fill>()) continue;
     if (store) {
       const Step* source = definition[store->src];
-      const bool is_there = source && is_in_output(tiles, *source) && source->place.output->buffer == store->to.buffer;
+      const bool is_there = source && is_in_output(tiles, *source) && source->memory.output->buffer == store->to.buffer;
       step.phase = is_there ? source->phase : static_cast<uint32_t>(steps.size() - 1);  // when all loads are read
     }
     steps.resize(std::max<size_t>(steps.size(), step.phase + 1));
@@ -157,9 +157,9 @@ void divide_into_phases(TilePlan& tiles) {
   for (const std::set<uint32_t>& of_phase : kept) {
     for (uint32_t reg : of_phase) {
       Step& step = *definition[reg];
-      step.place.is_kept = true;
-      if (step.place.kept_at >= 0 || is_in_output(tiles, step)) continue;
-      step.place.kept_at = tiles.memory.kept_elements;
+      step.memory.is_kept = true;
+      if (step.memory.kept_at >= 0 || is_in_output(tiles, step)) continue;
+      step.memory.kept_at = tiles.memory.kept_elements;
       tiles.memory.kept_elements += step.size;
     }
   }

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "backend/cpu/tiles/builder.h"
-#include "backend/cpu/tiles/chain_code.h"
 #include "tensor/op.h"
 
 namespace tsl::cpu {

@@ -12,8 +12,7 @@ namespace {
 
 class ChainRunner {
  public:
-  ChainRunner(TileWorker& worker, const Chain& chain)
-      : worker_(worker), chain_(chain), loops_(worker.tiles().loops) {}
+  ChainRunner(TileWorker& worker, const Chain& chain) : worker_(worker), chain_(chain), loops_(worker.tiles().loops) {}
   void run() const;
 
  private:
@@ -46,7 +45,8 @@ std::byte* ChainRunner::row_of(const Operand& operand, int64_t row) const {
 /// Converts elements of f16 or bf16.
 void ChainRunner::widen(void* out, const void* in, DType dtype, int64_t count) const {
   const void* operands[1] = {in};
-  worker_.table().cast[static_cast<int>(dtype)][static_cast<int>(DType::f32)](out, operands, static_cast<size_t>(count));
+  worker_.table().cast[static_cast<int>(dtype)][static_cast<int>(DType::f32)](out, operands,
+                                                                              static_cast<size_t>(count));
 }
 
 /// Copies a number that calls read for each element, as f32 if it is widened.
@@ -98,8 +98,7 @@ void ChainRunner::locate(ChainOperand* operands, int64_t row) const {
     const bool is_copied = operand.is_copied();
     if (is_copied && (row == 0 || operand.row_bytes > 0)) repeat_number(operand, row);
     const bool is_free = operand.kind == Operand::Kind::lanes && row % Chain::kFoldedRows == 0;  // lanes are folded
-    if (row == 0 || is_free || operand.row_bytes == Chain::kUneven)
-      operands[i] = locate_row(operand, row);
+    if (row == 0 || is_free || operand.row_bytes == Chain::kUneven) operands[i] = locate_row(operand, row);
     else if (!is_copied) operands[i].at += operand.row_bytes;
   }
 }
@@ -133,7 +132,8 @@ void ChainRunner::fold_lanes(int64_t row, int64_t rows) const {
     for (int64_t done = 0; done < rows; done += Chain::kFoldedRows) {
       const size_t count = static_cast<size_t>(std::min(Chain::kFoldedRows, rows - done));
       step.as<Reduce>()->fold(folded, lanes + done * kLaneBytes, count, kReduceLanes);
-      worker_.table().cast[static_cast<int>(DType::f32)][static_cast<int>(step.dtype)](out + done * step.size, in, count);
+      worker_.table().cast[static_cast<int>(DType::f32)][static_cast<int>(step.dtype)](out + done * step.size, in,
+                                                                                       count);
     }
   }
 }

@@ -122,13 +122,13 @@ class Accesses {
   static Memory memory_of(Slot slot) { return {Memory::Kind::slot, slot.at, int64_t{slot.at} + slot.bytes, {}}; }
 
   /// Returns where a step stores its result.
-  Memory place_of(const Step& step) const {
-    const Place& place = step.place;
+  Memory memory_of(const Step& step) const {
+    const ResultMemory& memory = step.memory;
     const bool is_partial = !tiles_.phases.empty() && step.reduces_rows();
-    if (place.kept_at >= 0) return {Memory::Kind::kept, place.kept_at, place.kept_at + step.size, {}};
-    if (place.output && !is_partial && is_linear(place.output->access, tiles_.loops.walk_of(step.level)))
-      return memory_of(*place.output);
-    return memory_of(place.slot);
+    if (memory.kept_at >= 0) return {Memory::Kind::kept, memory.kept_at, memory.kept_at + step.size, {}};
+    if (memory.output && !is_partial && is_linear(memory.output->access, tiles_.loops.walk_of(step.level)))
+      return memory_of(*memory.output);
+    return memory_of(memory.slot);
   }
 
   MemoryUse use(const Step& step, Memory memory) const { return {memory, step.level, step_, time_}; }
@@ -164,10 +164,10 @@ class Accesses {
       pieces.push_back(use(step, memory_of(*loaded.elements)));
       stores = !step.is<Load>();
     });
-    for (const uint32_t reg : step.is<Choose>() && !step.place.is_kept ? sources(step) : std::span<const uint32_t>())
+    for (const uint32_t reg : step.is<Choose>() && !step.memory.is_kept ? sources(step) : std::span<const uint32_t>())
       pieces.insert(pieces.end(), values_[reg].pieces.begin(), values_[reg].pieces.end());
     if (stores) {
-      MemoryUse stored = use(step, place_of(step));
+      MemoryUse stored = use(step, memory_of(step));
       write(stored, step.dst);
       stored.reg = step.dst;
       stored.is_stored = true;
@@ -277,9 +277,9 @@ constexpr const char *kValueRule =
 bool keeps_results(const TilePlan& tiles) {
   return std::all_of(tiles.phases.begin(), tiles.phases.end(), [&](const Phase& phase) {
     return std::all_of(phase.kept.begin(), phase.kept.end(), [&](const Step& kept) {
-      const auto& output = kept.place.output;
+      const auto& output = kept.memory.output;
       const bool is_there = output && is_linear(output->access, tiles.loops.full_walk());
-      return kept.place.is_kept && (kept.place.kept_at >= 0 || is_there);
+      return kept.memory.is_kept && (kept.memory.kept_at >= 0 || is_there);
     });
   });
 }
@@ -290,7 +290,7 @@ bool reads_no_stream(const TilePlan& tiles) {
   for (const Step& step : tiles.steps) {
     const auto* chain = step.as<Chain>();
     for (const Step& result : chain ? chain->steps : std::vector<Step>())
-      is_streamed[result.dst] = is_streamed[result.dst] || result.place.is_streamed;
+      is_streamed[result.dst] = is_streamed[result.dst] || result.memory.is_streamed;
   }
   return std::none_of(tiles.steps.begin(), tiles.steps.end(), [&](const Step& step) {
     bool reads = false;

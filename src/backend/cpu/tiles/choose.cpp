@@ -141,7 +141,7 @@ int only_value(const Range& range, const Choose& choice) {
 void run_choice(TileWorker& worker, const Step& step, const Choose& choice) {
   const Range& range = worker.range(step.level);
   const int only = only_value(range, choice);
-  if (only >= 0 && !step.place.is_kept) {  // the result is that value's memory
+  if (only >= 0 && !step.memory.is_kept) {  // the result is that value's memory
     const Choose::Value& value = choice.values[static_cast<size_t>(only)];
     if (value.source >= 0) worker.value(step.dst) = worker.value(choice.src[static_cast<size_t>(value.source)]);
     else worker.read(value.load, step);

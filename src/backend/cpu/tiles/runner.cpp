@@ -320,7 +320,7 @@ void TileRunner::reduce_columns(TileWorker& worker, const Step& step, int64_t bl
 void TileRunner::combine(TileWorker& worker, const Step& step, int64_t blocks) const {
   const Reduce& reduce = *step.as<Reduce>();
   const std::byte* partials = worker.partials_of(reduce, blocks);
-  std::byte* out = worker.at(step.place.slot);
+  std::byte* out = worker.at(step.memory.slot);
   worker.value(step.dst) = out;
   const int64_t rows = worker.row.count;
   if (blocks == 0) {

@@ -21,9 +21,7 @@ class TileRunner {
   template <class Body> void for_each_tile(int64_t tiles, int64_t elements, Body&& body, int thread = -1) const;
   template <class Body> void run_tiles(int64_t first, int64_t end, Body&& body, int on) const;
   /// Whether the kernel moves each element to where it is: to a donor, or an alias.
-  bool is_in_place() const {
-    return plan_.move && state_.buffers[plan_.move->from] == state_.buffers[plan_.move->to];
-  }
+  bool is_in_place() const { return plan_.move && state_.buffers[plan_.move->from] == state_.buffers[plan_.move->to]; }
 
   void store_number() const;
   void run_pointwise(int thread) const;

@@ -30,8 +30,8 @@ struct Slot {
   uint32_t bytes = 0;
 };
 
-/// Where the result of a step lies: in a slot, unless a run of the step finds one of the others.
-struct Place {
+/// The memory of a step's result: the output if it is contiguous there, what a long row keeps, or else the slot.
+struct ResultMemory {
   Slot slot;
   std::optional<Elements> output;  // of the store that reads it: holds the result if the walk is contiguous there
   bool is_kept = false;            // of long rows: later phases read the result, in an output or at `kept_at`
@@ -172,7 +172,7 @@ struct Step {
   uint32_t dst = 0;    // the register of the result; stores and chains have none
   uint32_t size = 0;   // bytes per element of the result; of a store: of the operand
   uint32_t phase = 0;  // the reductions that must be complete before: those of earlier phases
-  Place place;
+  ResultMemory memory;
   std::variant<Load, Fill, Map, Reduce, Spread, Gather, Generate, Choose, Store, Chain> does;
 
   template <class Kind> bool is() const { return std::holds_alternative<Kind>(does); }
@@ -190,12 +190,12 @@ struct Loaded {
   /// any element of the buffer.
   enum class Order : uint8_t { in_turn, later, anywhere };
 
-  uint32_t reg = 0;                     // unless it is …
-  const Elements* elements = nullptr;   // … these
+  uint32_t reg = 0;                    // unless it is …
+  const Elements* elements = nullptr;  // … these
   Order order = Order::in_turn;
-  bool becomes_result = false;          // the result may be this memory itself
+  bool becomes_result = false;              // the result may be this memory itself
   const Chain::Operand* operand = nullptr;  // of a chain
-  size_t when = 0;                      // of a chain: the instruction
+  size_t when = 0;                          // of a chain: the instruction
 };
 
 /// The result of a step, or elements of a buffer, that a step stores.
@@ -257,7 +257,7 @@ template <class Visit> void visit_loads(const Step& step, Visit&& visit) {
 template <class Visit> void visit_stores(const Chain& chain, Visit&& visit) {
   const auto visit_result = [&](uint32_t reg, size_t when) {
     for (const Step& step : chain.steps) {
-      if (step.dst == reg) visit(Stored{&step, step.place.output ? &*step.place.output : nullptr, when});
+      if (step.dst == reg) visit(Stored{&step, step.memory.output ? &*step.memory.output : nullptr, when});
     }
   };
   for (size_t i = 0; i < chain.code.size(); ++i) {
@@ -275,7 +275,7 @@ template <class Visit> void visit_stores(const Step& step, Visit&& visit) {
   if (const auto* chain = step.as<Chain>()) return visit_stores(*chain, visit);
   if (const auto* store = step.as<Store>()) return visit(Stored{nullptr, &store->to});
   const auto* load = step.as<Load>();
-  if (!load || !load->is_read_in_place) visit(Stored{&step, step.place.output ? &*step.place.output : nullptr});
+  if (!load || !load->is_read_in_place) visit(Stored{&step, step.memory.output ? &*step.memory.output : nullptr});
 }
 
 /// Calls visit(step, load) for every load that steps run.

@@ -28,7 +28,7 @@ void TileWorker::fill_numbers() {
   for (const Step& step : tiles_.steps) {
     const auto* filled = step.as<Fill>();
     if (!filled) continue;
-    std::byte* out = at(step.place.slot);
+    std::byte* out = at(step.memory.slot);
     value(step.dst) = out;
     const ScalarBits bits = to_bits(number(filled->value, filled->symbol), step.dtype);
     fill(out, bits.bytes, step.size, filled->repeat);
@@ -72,18 +72,18 @@ void TileWorker::read(const Load& load, const Step& to) {
 }
 
 std::byte* TileWorker::result(const Step& step) {
-  const Place& place = step.place;
-  std::byte* out = at(place.slot);
-  if (place.kept_at >= 0) {
-    out = long_row.kept + place.kept_at * long_row.kept_elements + (full.start - long_row.kept_from) * step.size;
+  const ResultMemory& memory = step.memory;
+  std::byte* out = at(memory.slot);
+  if (memory.kept_at >= 0) {
+    out = long_row.kept + memory.kept_at * long_row.kept_elements + (full.start - long_row.kept_from) * step.size;
   } else if (tiles_.shape.form == Form::row_blocks && step.reduces_rows()) {
     const int64_t block = row.start * long_row.blocks + long_row.block_start / static_cast<int64_t>(kReduceBlock);
     out = partials_of(*step.as<Reduce>(), long_row.blocks) + block * step.size;
-  } else if (place.output) {
+  } else if (memory.output) {
     const Range& range = this->range(step.level);
-    const Access& access = place.output->access;
+    const Access& access = memory.output->access;
     if (is_linear(access, range.walk))
-      out = address(*place.output, step.size) + (origin_of(access, range.walk) + range.start) * step.size;
+      out = address(*memory.output, step.size) + (origin_of(access, range.walk) + range.start) * step.size;
   }
   value(step.dst) = out;
   return out;
@@ -178,9 +178,9 @@ void TileWorker::run(const Step& step, const Generate& generate) {
     switch (source_op(generate.op)) {
       case SourceOp::fill: break;  // is a Fill
       case SourceOp::iota: table_.iota[dtype](to, a, b, from, n); break;
-      case SourceOp::random_bits: table_.random_bits(to, key, counter, from, n); break;
-      case SourceOp::random_uniform: table_.random_uniform[dtype](to, key, counter, from, n); break;
-      case SourceOp::random_normal: table_.random_normal[dtype](to, key, counter, from, n); break;
+      case SourceOp::random_bits: table_.random.bits(to, key, counter, from, n); break;
+      case SourceOp::random_uniform: table_.random.uniform[dtype](to, key, counter, from, n); break;
+      case SourceOp::random_normal: table_.random.normal[dtype](to, key, counter, from, n); break;
     }
   };
   // The map gives the linear index of each position.

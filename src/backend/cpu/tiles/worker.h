@@ -17,9 +17,9 @@ class TileWorker {
  public:
   /// Where a worker is in a long row, and the memory of results that later phases read.
   struct LongRow {
-    int64_t begun_row = -1;    // whose phase has begun
-    int64_t block_start = 0;   // in the row
-    int64_t blocks = 0;        // of a row
+    int64_t begun_row = -1;   // whose phase has begun
+    int64_t block_start = 0;  // in the row
+    int64_t blocks = 0;       // of a row
     std::byte* kept = nullptr;
     int64_t kept_elements = 0;  // for each result
     int64_t kept_from = 0;      // the position of the first of them
@@ -29,8 +29,8 @@ class TileWorker {
   TileWorker(const TilePlan& tiles, const KernelTable& table, RunState& state, int thread);
 
   void execute(const Step& step);
-  /// Finds the destination of a step's result: its output if that is contiguous, memory of kept results or partial ones,
-  /// or the register's slot. It becomes the register's value.
+  /// Finds the destination of a step's result: its output if that is contiguous, memory of kept results or partial
+  /// ones, or the register's slot. It becomes the register's value.
   std::byte* result(const Step& step);
   /// Makes the elements of a load the value of step `to`.
   void read(const Load& load, const Step& to);

@@ -1,7 +1,8 @@
-#include "backend/cpu/tiles/chain_code.h"
-
+// Writes the code of chains.
 #include <algorithm>
 #include <tuple>
+
+#include "backend/cpu/tiles/builder.h"
 
 namespace tsl::cpu {
 
@@ -52,7 +53,6 @@ const Arithmetic* arithmetic_of(const Step& step) {
 constexpr std::pair<Op, ChainCode> kReductions[] = {
     {Op::sum, ChainCode::sum}, {Op::prod, ChainCode::prod}, {Op::max, ChainCode::max}, {Op::min, ChainCode::min}};
 
-
 std::optional<ChainCode> reduction_of(const Step& step) {
   const auto* reduce = step.as<Reduce>();
   if (!reduce || !fits_accumulator(step.dtype) || !fits_accumulator(reduce->operand_dtype)) return std::nullopt;
@@ -87,7 +87,7 @@ class ChainWriter {
     if (step.is<Reduce>()) return;
     sizes_[step.dst] = step.size;
     if (is_kept) in_memory_.insert(step.dst);
-    if (step.place.is_streamed) streamed_.insert(step.dst);
+    if (step.memory.is_streamed) streamed_.insert(step.dst);
     if (!is_arithmetic(step) && !is_conversion(step) && !ends_in_accumulator(step)) by_call_.insert(step.dst);
   }
 
@@ -271,9 +271,7 @@ class ChainWriter {
     if (const auto rows = inputs_.rows.find(reg); rows != inputs_.rows.end()) {
       const int rank = inputs_.loops.kept_rank;
       operand.kind = Operand::Kind::row;
-      operand.row_bytes = rank == 0   ? 0
-                          : rank == 1 ? rows->second.access.stride[0] * definition.size
-                                      : Chain::kUneven;
+      operand.row_bytes = rank == 0 ? 0 : rank == 1 ? rows->second.access.stride[0] * definition.size : Chain::kUneven;
     } else if (definition.level == Level::row || definition.is<Fill>()) {
       operand.kind = form == Form::wide_one ? Operand::Kind::one : Operand::Kind::repeated;
       operand.is_widened = form != Form::own && definition.dtype != DType::f32;
@@ -291,7 +289,7 @@ class ChainWriter {
   Chain chain_;
   std::map<uint32_t, uint32_t> sizes_;  // element sizes of the registers that the chain computes
   std::map<std::tuple<uint32_t, Operand::Kind, bool>, size_t> index_;  // operands by register
-  std::map<uint32_t, size_t> strips_;  // strips of f32, by register of f16 or bf16
+  std::map<uint32_t, size_t> strips_;                                  // strips of f32, by register of f16 or bf16
   std::set<uint32_t> by_call_, in_memory_, in_wide_memory_, streamed_;
   std::set<uint32_t> from_accumulator_;  // results that a later step reads there
   std::optional<uint32_t> accumulator_;  // the register whose value is in the accumulator
