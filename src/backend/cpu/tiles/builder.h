@@ -61,8 +61,7 @@ void choose_form(TilePlan& tiles, const TileSource& source);
 /// Chooses the extents of a tile.
 void choose_tile(TilePlan& tiles, bool is_plain);
 
-// ---- Chains (builder_groups.cpp, builder_chains.cpp, builder_chain_code.cpp)
-// ----------------------------------------------------------------
+// ---- Chains (builder_groups.cpp, builder_chains.cpp, builder_chain_code.cpp) ----------------------------------------
 
 /// Whether a step can be part of a chain.
 bool may_join(const TilePlan& tiles, const Step& step);
@@ -101,8 +100,7 @@ struct ChainInputs {
 /// Writes the code that runs the steps. `kept`: the registers whose values are used later.
 Chain write_chain(const std::vector<Step>& steps, const ChainInputs& inputs, const std::set<uint32_t>& kept);
 
-// ---- Memory (builder_memory.cpp, builder_slots.cpp)
-// ------------------------------------------------------------------------------------
+// ---- Memory (builder_memory.cpp, builder_slots.cpp) -----------------------------------------------------------------
 
 /// Decides which memory of the plan steps use in place: results are computed in outputs, and loads are read where they
 /// are, only if no step writes memory that a later step of the tile reads. The order of steps is final.

@@ -169,7 +169,7 @@ struct Chain {
 struct Step {
   graph::Level level = graph::Level::full;
   DType dtype = DType::f32;
-  uint32_t dst = 0;    // the register of the result; stores and chains have none
+  uint32_t dst = 0;    // the register of the result; has no meaning for stores and chains
   uint32_t size = 0;   // bytes per element of the result; of a store: of the operand
   uint32_t phase = 0;  // the reductions that must be complete before: those of earlier phases
   ResultMemory memory;
