@@ -135,10 +135,12 @@ Error unfit_matrix(ErrorName name, const char* op, int64_t matrix, const Layout&
 }
 
 constexpr OpFailure kNotPositive = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
-                                      return unfit_matrix(ErrorName::not_positive_definite, "cholesky", matrix, source, "is not positive definite");
+                                      return unfit_matrix(ErrorName::not_positive_definite, "cholesky", matrix, source,
+                                                          "is not positive definite");
                                     }};
 constexpr OpFailure kNotFinite = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
-                                    return unfit_matrix(ErrorName::not_finite, "eigh", matrix, source, "has elements that are not finite");
+                                    return unfit_matrix(ErrorName::not_finite, "eigh", matrix, source,
+                                                        "has elements that are not finite");
                                   }};
 
 constexpr OpTraits factorisation_traits(const OpFailure* failure, InputNeed needs) {
@@ -172,12 +174,13 @@ Tensor prepare_solve(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   if (b.dtype() != a.dtype())
     fail(ErrorName::wrong_dtype, "solve_triangular: the dtypes of {} and {} differ", describe(a), describe(b));
   if (b.rank() < 2 || !(b.shape()[b.rank() - 2] == a.shape()[rank - 1]))
-    fail(ErrorName::matmul_mismatch, "solve_triangular: {} has no {} rows, as {} has", describe(b), a.shape()[rank - 1].hint(),
-         describe(a));
+    fail(ErrorName::matmul_mismatch, "solve_triangular: {} has no {} rows, as {} has", describe(b),
+         a.shape()[rank - 1].hint(), describe(a));
   const Shape batch_a = batch_shape(a), batch_b = batch_shape(b);
   if (same(batch_a, batch_b)) return {};
   const std::optional<Shape> batch = try_broadcast(batch_a, batch_b);
-  if (!batch) fail(ErrorName::shape_mismatch, "solve_triangular: the batches of {} and {} differ", describe(a), describe(b));
+  if (!batch)
+    fail(ErrorName::shape_mismatch, "solve_triangular: the batches of {} and {} differ", describe(a), describe(b));
   return ops.call(op, {expand(ops, a, with_batch(*batch, a)), expand(ops, b, with_batch(*batch, b))}, attrs);
 }
 

@@ -16,8 +16,8 @@ TensorType infer_sorted(Operands operands, const Attrs& attrs) {
   Shape shape = x.shape();
   Dim& extent = shape[static_cast<int>(attrs.axis)];
   if (attrs.count.hint() < 0 || attrs.count.hint() > extent.hint()) {
-    fail(ErrorName::argument_out_of_range, "sort: count is {}, but axis {} has {} elements", attrs.count.hint(), attrs.axis,
-         extent.hint());
+    fail(ErrorName::argument_out_of_range, "sort: count is {}, but axis {} has {} elements", attrs.count.hint(),
+         attrs.axis, extent.hint());
   }
   extent = attrs.count;
   return {x.dtype(), shape};

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <fstream>
-#include <optional>
+#include <memory>
 #include <string>
 
+#include "backend/cpu/libraries/blas.h"
 #include "backend/cpu/op_kernels.h"
+#include "backend/cpu/tiles/runner.h"
+#include "backend/cpu/tiles/tile_plan.h"
 #include "base/run_watch.h"
 #include "exec/address_check.h"
 #include "exec/plan_activities.h"
@@ -40,14 +43,15 @@ class CpuExecutable : public exec::Executable {
   CpuExecutable(CpuBackend& backend, Plan plan, TileForms forms)
       : backend_(backend), plan_(std::move(plan)), memory_(plan_, backend.allocator()) {
     for (const graph::Kernel& kernel : plan_.kernels) {
-      std::unique_ptr<exec::OpKernel>& library = libraries_.emplace_back();
+      tiles_.emplace_back();
+      libraries_.emplace_back();
       if (kernel.kind == graph::Template::op) {
-        programs_.emplace_back(std::nullopt);
-        library = backend.find_op_kernel(plan_.graph, plan_.graph[kernel.op_node]);
-        if (library) workspace_bytes_ = std::max(workspace_bytes_, library->workspace_bytes());
-      } else {
-        programs_.emplace_back(TileProgram(kernel, plan_, backend_.table(), backend_.cache_bytes(), forms));
+        libraries_.back() = backend.find_op_kernel(plan_.graph, plan_.graph[kernel.op_node]);
+        if (libraries_.back()) workspace_bytes_ = std::max(workspace_bytes_, libraries_.back()->workspace_bytes());
+        continue;
       }
+      tiles_.back() =
+          std::make_unique<const TilePlan>(build_tiles(kernel, plan_, backend_.table(), backend_.cache_bytes(), forms));
     }
   }
 
@@ -104,8 +108,8 @@ class CpuExecutable : public exec::Executable {
   void run_launch(const std::vector<uint32_t>& launch, RunState& state, std::byte* workspace) {
     if (launch.size() > 1) {
       run_table(launch, state);
-    } else if (programs_[launch[0]]) {
-      programs_[launch[0]]->run(state);
+    } else if (tiles_[launch[0]]) {
+      runner(launch[0], state).run();
     } else {
       run_op(backend_, plan_, plan_.kernels[launch[0]], state, libraries_[launch[0]].get(), workspace);
     }
@@ -118,27 +122,31 @@ class CpuExecutable : public exec::Executable {
     groups_.assign(1, 0);
     int64_t work = 0;
     for (uint32_t kernel : launch) {
-      const TileProgram& program = *programs_[kernel];
-      if (program.work() >= kParallelWork) {
-        program.run(state);
+      const int64_t own = tiles_[kernel]->work();
+      if (own >= kParallelWork) {
+        runner(kernel, state).run();
         continue;
       }
       small_.push_back(kernel);
-      work += program.work();
+      work += own;
       if (work < kParallelWork) continue;
       groups_.push_back(small_.size());
       work = 0;
     }
     if (groups_.back() < small_.size()) groups_.push_back(small_.size());
     state.pool->parallel_for(static_cast<int64_t>(groups_.size()) - 1, [&](int64_t group, int thread) {
-      for (size_t i = groups_[group]; i < groups_[group + 1]; ++i) programs_[small_[i]]->run(state, thread);
+      for (size_t i = groups_[group]; i < groups_[group + 1]; ++i) runner(small_[i], state).run(thread);
     });
+  }
+
+  TileRunner runner(uint32_t kernel, RunState& state) const {
+    return TileRunner(*tiles_[kernel], backend_.table(), state);
   }
 
   CpuBackend& backend_;
   Plan plan_;
   exec::PlanMemory memory_;
-  std::vector<std::optional<TileProgram>> programs_;
+  std::vector<std::unique_ptr<const TilePlan>> tiles_;      // by kernel; null for those of ops
   std::vector<std::unique_ptr<exec::OpKernel>> libraries_;  // per kernel; null: a library does not run it
   uint64_t workspace_bytes_ = 0;                            // the most of any kernel of a library
   exec::PlanActivities activities_;
@@ -150,13 +158,10 @@ class CpuExecutable : public exec::Executable {
 }  // namespace
 
 CpuBackend::CpuBackend(int threads, Isa isa)
-    : isa_(isa),
-      table_(kernels(isa)),
-      cache_bytes_(last_cache_bytes()),
-      pool_(threads),
-      libraries_(library_providers(pool_, table_)),
-      scratch_(pool_.size()) {
-  stop_library_threads();
+    : isa_(isa), table_(kernels(isa)), cache_bytes_(last_cache_bytes()), pool_(threads), scratch_(pool_.size()) {
+  stop_blas_threads();
+  libraries_.push_back(products_provider(pool_, table_));
+  libraries_.push_back(lapack_provider(pool_));
 }
 
 std::unique_ptr<exec::OpKernel> CpuBackend::find_op_kernel(const graph::Graph& graph, const graph::Node& node) const {

@@ -7,8 +7,8 @@
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/libraries/libraries.h"
 #include "backend/cpu/memory.h"
+#include "backend/cpu/run_state.h"
 #include "backend/cpu/threads.h"
-#include "backend/cpu/tiles.h"
 #include "exec/backend.h"
 
 namespace tsl::cpu {
@@ -56,7 +56,7 @@ class CpuBackend : public exec::Backend {
   uint64_t cache_bytes_;
   CachingAllocator allocator_;
   ThreadPool pool_;
-  const Providers libraries_;
+  std::vector<std::unique_ptr<exec::OpKernelProvider>> libraries_;  // in the order in which they are asked
   std::vector<Scratch> scratch_;
   Scratch shared_;
   uint64_t launches_ = 0;

@@ -79,8 +79,13 @@ using OrderKernel = void (*)(int64_t* out, const void* keys, size_t rows, size_t
 
 /// Computes elements [first, first + n) of the random stream (key, counter): element i uses word i%4 of Philox block
 /// counter + i/4; f64 uses words 2i and 2i + 1 of the stream, so that a block makes two elements (random_math.h). `out`
-/// is i64 (random_bits) or a float dtype.
+/// is i64 (of bits) or a float dtype.
 using RandomKernel = void (*)(void* out, uint64_t key, uint64_t counter, uint64_t first, size_t n);
+struct RandomKernels {
+  RandomKernel bits = nullptr;
+  RandomKernel uniform[kDTypeCount] = {};
+  RandomKernel normal[kDTypeCount] = {};
+};
 
 /// The indices of a gather, and what they count: rows that are `row_stride` elements apart. A negative index counts
 /// from the end if `wraps`.
@@ -174,9 +179,7 @@ struct KernelTable {
   KeyKernel sort_keys[kDTypeCount] = {};
   OrderKernel order_rows[2] = {};  // of keys with 32 and with 64 bits
   ChainKernel chain = nullptr;
-  RandomKernel random_bits = nullptr;
-  RandomKernel random_uniform[kDTypeCount] = {};
-  RandomKernel random_normal[kDTypeCount] = {};
+  RandomKernels random;
   /// Computes out[i] = start + i * step for i in [first, first + n); start and step are i64 or f64 according to the
   /// dtype. Not for bool.
   void (*iota[kDTypeCount])(void* out, Scalar start, Scalar step, uint64_t first, size_t n) = {};

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "backend/cpu/op_kernels.h"
-#include "backend/cpu/tiles.h"
+#include "backend/cpu/threads.h"
 #include "base/run_watch.h"
 
 namespace tsl::cpu {

@@ -2,10 +2,28 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
-#include "backend/cpu/tiles.h"
+#include "tensor/layout.h"
 
 namespace tsl::cpu {
+
+/// Some loops of a kernel, in the order of iteration; the others are fixed.
+struct Walk {
+  int rank = 0;
+  std::array<int8_t, 2 * kMaxRank> loop{};  // the kernel's loops, outermost first
+  std::array<int64_t, 2 * kMaxRank> extent{};
+  std::array<int64_t, 2 * kMaxRank> origin{};  // by loop of the kernel: the index at the walk's first position
+};
+
+/// A map from the index of loops to an element of a buffer: graph::IndexMap with its strides as numbers.
+struct Access {
+  std::array<int64_t, 2 * kMaxRank> stride{};  // by loop of the kernel, in elements
+  int64_t offset = 0;
+  const Symbol* symbolic_offset = nullptr;  // replaces `offset` if a run determines it
+  int rank = 0;
+};
 
 /// Returns the distance in elements from element (0, 0, …) of the buffer to the start of `walk`.
 inline int64_t origin_of(const Access& access, const Walk& walk) {

@@ -9,6 +9,9 @@ namespace tsl::cpu {
 
 class Workers;
 
+/// Below this many element-operations, a second thread costs more than it gains.
+inline constexpr int64_t kParallelWork = 64 * 1024;
+
 /// A function of the host program that calls task(context, i) for each i below `count`, in any threads; null: none.
 struct Scheduler {
   void (*run)(void* user, uint32_t count, void (*task)(void* context, uint32_t i), void* context) = nullptr;

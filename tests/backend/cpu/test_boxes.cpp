@@ -1,7 +1,7 @@
 // Kernels with parts are divided into boxes, in which nothing is left to choose.
 #include <algorithm>
 
-#include "backend/cpu/tiles.h"
+#include "backend/cpu/tiles/builder.h"
 #include "catch.h"
 #include "graph/compile.h"
 #include "support/build.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "backend/cpu/backend.h"
-#include "backend/cpu/tiles.h"
+#include "backend/cpu/tiles/tile_plan.h"
 #include "catch.h"
 #include "graph/compile.h"
 #include "kernel_fixture.h"
@@ -168,7 +168,9 @@ int64_t difference(const Tensor& a, const Tensor& b) {
 size_t chains_of(Graph graph, uint64_t cached_bytes = uint64_t{1} << 20) {
   const Plan plan = compile(std::move(graph));
   REQUIRE(plan.kernels.size() == 1);
-  return cpu::TileProgram(plan.kernels[0], plan, kernel_test::best(), cached_bytes).chain_count();
+  const cpu::TilePlan tiles = cpu::build_tiles(plan.kernels[0], plan, kernel_test::best(), cached_bytes);
+  return static_cast<size_t>(std::count_if(tiles.steps.begin(), tiles.steps.end(),
+                                           [](const cpu::Step& step) { return step.is<cpu::Chain>(); }));
 }
 
 }  // namespace

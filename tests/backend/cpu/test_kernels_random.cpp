@@ -25,7 +25,7 @@ TEST_CASE("random_bits are the words in order, from any place on", "[kernels][ra
   for (Isa isa : isas()) {
     for (uint64_t first : {0, 1, 5, 255, 256, 1027}) {
       std::vector<int64_t> got(777);
-      cpu::kernels(isa).random_bits(got.data(), key, counter, first, got.size());
+      cpu::kernels(isa).random.bits(got.data(), key, counter, first, got.size());
       bool equal = true;
       for (size_t i = 0; i < got.size(); ++i) {
         const uint64_t word = first + i;
@@ -38,8 +38,8 @@ TEST_CASE("random_bits are the words in order, from any place on", "[kernels][ra
 
 TEST_CASE("a stream read in parts is the stream", "[kernels][random]") {
   for (DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
-    for (const auto& kernels : {&KernelTable::random_uniform, &KernelTable::random_normal}) {
-      const auto kernel = (best().*kernels)[index(dtype)];
+    for (const auto& kernels : {&cpu::RandomKernels::uniform, &cpu::RandomKernels::normal}) {
+      const auto kernel = (best().random.*kernels)[index(dtype)];
       const size_t n = 1500, size = size_of(dtype);
       Bytes whole(n * size), parts(n * size);
       kernel(whole.data(), 42, 7, 0, n);
@@ -54,13 +54,13 @@ TEST_CASE("a stream read in parts is the stream", "[kernels][random]") {
 TEST_CASE("random numbers have the same bits on every instruction set", "[kernels][random]") {
   const size_t n = 5000;
   for (DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
-    for (const auto& kernels : {&KernelTable::random_uniform, &KernelTable::random_normal}) {
+    for (const auto& kernels : {&cpu::RandomKernels::uniform, &cpu::RandomKernels::normal}) {
       Bytes first(n * size_of(dtype));
-      (cpu::kernels(Isa::generic).*kernels)[index(dtype)](first.data(), 17, 3, 0, n);
+      (cpu::kernels(Isa::generic).random.*kernels)[index(dtype)](first.data(), 17, 3, 0, n);
       for (Isa isa : isas()) {
         INFO(name_of(dtype) << " isa " << static_cast<int>(isa));
         Bytes got(n * size_of(dtype));
-        (cpu::kernels(isa).*kernels)[index(dtype)](got.data(), 17, 3, 0, n);
+        (cpu::kernels(isa).random.*kernels)[index(dtype)](got.data(), 17, 3, 0, n);
         CHECK(first_difference(dtype, first, got) == -1);
       }
     }
@@ -70,24 +70,24 @@ TEST_CASE("random numbers have the same bits on every instruction set", "[kernel
 TEST_CASE("uniform numbers are the leading bits of their words", "[kernels][random]") {
   const size_t n = 4096;
   std::vector<int64_t> words(2 * n);
-  best().random_bits(words.data(), 1, 2, 0, words.size());
+  best().random.bits(words.data(), 1, 2, 0, words.size());
   std::vector<float> f(n);
   std::vector<double> d(n);
-  best().random_uniform[index(DType::f32)](f.data(), 1, 2, 0, n);
-  best().random_uniform[index(DType::f64)](d.data(), 1, 2, 0, n);
+  best().random.uniform[index(DType::f32)](f.data(), 1, 2, 0, n);
+  best().random.uniform[index(DType::f64)](d.data(), 1, 2, 0, n);
   for (size_t i = 0; i < n; ++i) {
     REQUIRE(f[i] == static_cast<float>(words[i] >> 8) * 0x1p-24f);
     REQUIRE(d[i] == static_cast<double>((words[2 * i] >> 5 << 26) + (words[2 * i + 1] >> 6)) * 0x1p-53);
   }
   std::vector<math::Half> h(n);
-  best().random_uniform[index(DType::f16)](h.data(), 1, 2, 0, n);
+  best().random.uniform[index(DType::f16)](h.data(), 1, 2, 0, n);
   for (size_t i = 0; i < n; ++i) REQUIRE(math::widen(h[i]) < 1);
 }
 
 TEST_CASE("normal numbers have the moments of the distribution", "[kernels][random]") {
   const size_t n = 1 << 20;
   std::vector<float> x(n);
-  best().random_normal[index(DType::f32)](x.data(), 5, 0, 0, n);
+  best().random.normal[index(DType::f32)](x.data(), 5, 0, 0, n);
   double m1 = 0, m2 = 0, m3 = 0, m4 = 0, pairs = 0;
   size_t beyond_two = 0;
   for (size_t i = 0; i < n; ++i) {
@@ -111,11 +111,11 @@ TEST_CASE("normal numbers have the moments of the distribution", "[kernels][rand
 TEST_CASE("normal numbers are Box and Muller's", "[kernels][random]") {
   const size_t n = 1000;
   std::vector<int64_t> words(2 * n);
-  best().random_bits(words.data(), 9, 1, 0, words.size());
+  best().random.bits(words.data(), 9, 1, 0, words.size());
   std::vector<float> f(n);
   std::vector<double> d(n);
-  best().random_normal[index(DType::f32)](f.data(), 9, 1, 0, n);
-  best().random_normal[index(DType::f64)](d.data(), 9, 1, 0, n);
+  best().random.normal[index(DType::f32)](f.data(), 9, 1, 0, n);
+  best().random.normal[index(DType::f64)](d.data(), 9, 1, 0, n);
   for (size_t i = 0; i < n; i += 2) {
     const double radius = std::sqrt(-2 * std::log((static_cast<double>(words[i] >> 1) + 0.5) * 0x1p-31));
     const double angle = 2 * M_PI * static_cast<double>(words[i + 1] >> 8) * 0x1p-24;

@@ -35,12 +35,12 @@ TEST_CASE("the other kernels are there for every dtype that has a meaning", "[ke
       }
       CHECK((table.argmax[index(dtype)] && table.argmin[index(dtype)]));
       CHECK((table.cumsum[index(dtype)].rows && table.cumprod[index(dtype)].rows));
-      CHECK((table.random_uniform[index(dtype)] != nullptr) == is_float(dtype));
-      CHECK((table.random_normal[index(dtype)] != nullptr) == is_float(dtype));
+      CHECK((table.random.uniform[index(dtype)] != nullptr) == is_float(dtype));
+      CHECK((table.random.normal[index(dtype)] != nullptr) == is_float(dtype));
       CHECK((table.iota[index(dtype)] != nullptr) == (dtype != DType::boolean));
     }
     for (size_t size : {1, 2, 4, 8}) CHECK((table.load_2d[size] && table.store_2d[size]));
-    CHECK(table.random_bits);
+    CHECK(table.random.bits);
   }
 }
 
@@ -160,11 +160,11 @@ TEST_CASE("instruction sets agree bit for bit: scans, positions, random numbers,
           [&](void* y) { table.argmin[d](y, in.data(), 1, n); });
       if (is_float(dtype)) {
         agree(
-            dtype, n, [&](void* y) { generic.random_uniform[d](y, 3, 9, 5, n); },
-            [&](void* y) { table.random_uniform[d](y, 3, 9, 5, n); });
+            dtype, n, [&](void* y) { generic.random.uniform[d](y, 3, 9, 5, n); },
+            [&](void* y) { table.random.uniform[d](y, 3, 9, 5, n); });
         agree(
-            dtype, n, [&](void* y) { generic.random_normal[d](y, 3, 9, 5, n); },
-            [&](void* y) { table.random_normal[d](y, 3, 9, 5, n); });
+            dtype, n, [&](void* y) { generic.random.normal[d](y, 3, 9, 5, n); },
+            [&](void* y) { table.random.normal[d](y, 3, 9, 5, n); });
       }
       if (dtype != DType::boolean) {
         const Scalar start = is_float(dtype) ? Scalar::of(-3.25) : Scalar::of(int64_t{-3});

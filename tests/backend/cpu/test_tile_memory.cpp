@@ -1,12 +1,11 @@
-// Tiles use memory of the plan in place only where its rules allow it. A program that was made for one plan breaks the
-// rules of another plan, in which more buffers share memory.
+// Tiles use memory of the plan in place only where its rules allow it. Tiles that were planned for one plan break the
+// rules of another one, in which more buffers share memory.
 #include <algorithm>
-#include <optional>
+#include <string>
 
-#include "backend/cpu/backend.h"
+#include "backend/cpu/tiles/checker.h"
 #include "catch.h"
 #include "graph/compile.h"
-#include "graph/spec.h"
 #include "support/build.h"
 
 using namespace tsl;
@@ -16,13 +15,11 @@ namespace {
 
 /// Returns the rule that the plan's kernel breaks if output `output` may use the memory of input `donor`, or "".
 std::string broken_rule(Plan plan, size_t output, uint32_t donor) {
-  const cpu::TileProgram program(plan.kernels[0], plan, cpu::kernels(cpu::best_isa()), uint64_t{1} << 25);
+  const cpu::TilePlan tiles = cpu::build_tiles(plan.kernels[0], plan, cpu::kernels(cpu::best_isa()), uint64_t{1} << 25);
   plan.donors.resize(std::max(plan.donors.size(), output + 1));
   plan.donors[output] = {donor};
-  try {
-    program.verify(plan.kernels[0], plan);
-  } catch (const BrokenRule& broken) { return broken.rule(); }
-  return "";
+  const char* broken = cpu::find_broken_rule(tiles, plan);
+  return broken ? broken : "";
 }
 
 Plan without_donors(Graph graph) {

@@ -98,13 +98,13 @@ template <class T> void iota(void* out, Scalar start, Scalar step, uint64_t firs
 }  // namespace
 
 void add_source_kernels(KernelTable& table) {
-  table.random_bits = random_bits;
+  table.random.bits = random_bits;
   for_each_dtype([&](auto dtype) {
     using T = Element<dtype.value>;
     constexpr int index = index_of(dtype.value);
     if constexpr (is_float(dtype.value)) {
-      table.random_uniform[index] = uniform<T>;
-      table.random_normal[index] = normal<T>;
+      table.random.uniform[index] = uniform<T>;
+      table.random.normal[index] = normal<T>;
     }
     if constexpr (dtype.value != DType::boolean) table.iota[index] = iota<T>;
   });

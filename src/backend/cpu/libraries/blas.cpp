@@ -8,6 +8,9 @@
 
 #include "base/run_watch.h"
 
+/// OpenBLAS ends its threads; it starts them as the process loads it. A library without threads lacks the function.
+extern "C" int blas_thread_shutdown_(void) __attribute__((weak));
+
 namespace tsl::cpu {
 
 namespace {
@@ -120,6 +123,14 @@ template <class T> void multiply_panel(const Product& p, const Panel& panel, int
 }
 
 }  // namespace
+
+void stop_blas_threads() {
+  [[maybe_unused]] static const bool done = [] {
+    openblas_set_num_threads(1);
+    if (blas_thread_shutdown_) blas_thread_shutdown_();
+    return true;
+  }();
+}
 
 std::vector<Panel> panels_of(const Product& p, int64_t max_extent) {
   const Grid grid = grid_of(p);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/threads.h"
@@ -10,17 +9,9 @@
 
 namespace tsl::cpu {
 
-using Providers = std::vector<std::unique_ptr<exec::OpKernelProvider>>;
-
-/// Returns the providers, in the order in which they are asked. The pool and the table must outlive them.
-Providers library_providers(ThreadPool& pool, const KernelTable& table);
-
-/// Products of floats, by OpenBLAS.
+/// Products of floats, by OpenBLAS. The pool and the table must outlive the provider.
 std::unique_ptr<exec::OpKernelProvider> products_provider(ThreadPool& pool, const KernelTable& table);
 /// Factorisations and triangular systems of f32 and f64, by the LAPACK that OpenBLAS holds.
 std::unique_ptr<exec::OpKernelProvider> lapack_provider(ThreadPool& pool);
-
-/// Ends the threads of OpenBLAS, once a process: the pool's threads divide the work, and there is one pool.
-void stop_library_threads();
 
 }  // namespace tsl::cpu

@@ -1,9 +1,8 @@
 // Divides kernels that choose between parts into kernels of boxes, in which no choice is left.
-
 #include <algorithm>
 #include <set>
 
-#include "backend/cpu/tiles.h"
+#include "backend/cpu/tiles/builder.h"
 #include "graph/parts.h"
 #include "graph/specialize.h"
 #include "tensor/op.h"

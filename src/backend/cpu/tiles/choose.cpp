@@ -1,16 +1,13 @@
-// Steps that choose between parts: a tile is divided into rectangles where a part begins or ends, not element by
+// Runs steps that choose between parts: a tile is divided into rectangles where a part begins or ends, not element by
 // element.
 #include <algorithm>
 #include <cstring>
 
 #include "backend/cpu/ranges.h"
-#include "backend/cpu/tiles.h"
+#include "backend/cpu/tiles/worker.h"
 #include "graph/parts.h"
 
 namespace tsl::cpu {
-
-using graph::Instr;
-using graph::Kernel;
 
 namespace {
 
@@ -49,8 +46,8 @@ struct Area {
     return at;
   }
   /// Returns the positions within all bounds, of those in `of`. No bound may depend on both loops.
-  Rectangle within(const std::vector<Choice::Bound>& bounds, Rectangle of) const {
-    for (const Choice::Bound& bound : bounds) {
+  Rectangle within(const std::vector<Choose::Bound>& bounds, Rectangle of) const {
+    for (const Choose::Bound& bound : bounds) {
       const int64_t at = first(bound.access), down = row_step(bound.access);
       const int64_t by = down != 0 ? down : column_step(bound.access);
       Interval& kept = down != 0 ? of.rows : of.columns;
@@ -65,11 +62,11 @@ struct Area {
 };
 
 /// Whether a bound depends on both of the walk's innermost loops. Within one, positions are no rectangle.
-bool is_slanted(const Choice& choice, const Walk& walk) {
+bool is_slanted(const Choose& choice, const Walk& walk) {
   if (walk.rank < 2) return false;
   const int8_t row = walk.loop[walk.rank - 2], column = walk.loop[walk.rank - 1];
-  return std::any_of(choice.values.begin(), choice.values.end(), [&](const Choice::Value& value) {
-    return std::any_of(value.bounds.begin(), value.bounds.end(), [&](const Choice::Bound& bound) {
+  return std::any_of(choice.values.begin(), choice.values.end(), [&](const Choose::Value& value) {
+    return std::any_of(value.bounds.begin(), value.bounds.end(), [&](const Choose::Bound& bound) {
       return bound.access.stride[row] != 0 && bound.access.stride[column] != 0;
     });
   });
@@ -77,7 +74,7 @@ bool is_slanted(const Choice& choice, const Walk& walk) {
 
 /// Calls body(area) for the areas of positions [start, start + count) until it returns false.
 template <class Body>
-void for_each_area(const Choice& choice, const Walk& walk, int64_t start, int64_t count, Body&& body) {
+void for_each_area(const Choose& choice, const Walk& walk, int64_t start, int64_t count, Body&& body) {
   Area area{walk};
   const int inner = walk.rank - 1;
   for (int k = inner; k >= 0; --k) {
@@ -106,7 +103,7 @@ constexpr int kNothing = -1, kSeveral = -2;  // instead of a value's number: no 
 
 /// Calls body(value, rectangle) for each piece of an area, with the first value whose bounds hold.
 template <class Body>
-void divide(const Area& area, const Choice& choice, const Rectangle& of, size_t value, const Body& body) {
+void divide(const Area& area, const Choose& choice, const Rectangle& of, size_t value, const Body& body) {
   if (value == choice.values.size()) return body(kNothing, of);
   const Rectangle own = area.within(choice.values[value].bounds, of);
   if (own.is_empty()) return divide(area, choice, of, value + 1, body);
@@ -127,97 +124,8 @@ void clear(std::byte* first, int64_t row_step, int64_t rows, int64_t columns, ui
   }
 }
 
-std::vector<Choice::Bound> bounds_of(const Kernel& kernel, const Instr& guarded) {
-  std::vector<Choice::Bound> bounds;
-  for (const Instr* at = &guarded; at->is_guarded;) {
-    at = &kernel.program[at->a];
-    bounds.push_back({access_of(at->map), at->low, at->high});
-  }
-  return bounds;
-}
-
-/// Finds what the choices of a kernel select from. A load that only one choice needs is read there, in place, and a
-/// choice that only another needs is a part of that one.
-class ChoiceFinder {
- public:
-  explicit ChoiceFinder(const Kernel& kernel) : kernel_(kernel), uses_(kernel.program.size(), 0) {
-    for (const Instr& instr : kernel.program) {
-      if (instr.kind == Instr::Kind::choose) ++uses_[instr.b], ++uses_[instr.c];
-      const int arity = instr.kind == Instr::Kind::map ? op_def(instr.op).arity : reads_one(instr) ? 1 : 0;
-      if (arity > 0) ++uses_[instr.a];
-      if (arity > 1) ++uses_[instr.b];
-      if (arity > 2) ++uses_[instr.c];
-    }
-  }
-
-  /// Returns the values of a choose or a guarded load. Appends the registers that it reads, and those it replaces.
-  Choice find(graph::Reg reg, std::vector<uint32_t>& sources, std::vector<uint32_t>& replaced) const {
-    Choice choice;
-    const Instr* instr = &kernel_.program[reg];
-    if (instr->kind == Instr::Kind::load) {
-      choice.values.push_back({bounds_of(kernel_, *instr), -1, {}});
-      choice.values.back().load.dst = reg;
-      return choice;
-    }
-    const auto add = [&](graph::Reg value, std::vector<Choice::Bound> bounds) {
-      choice.values.push_back({std::move(bounds), -1, {}});
-      choice.values.back().load.dst = value;
-      const bool is_in_place = kernel_.program[value].kind == Instr::Kind::load && uses_[value] == 1;
-      if (!is_in_place) choice.values.back().source = static_cast<int>(sources.size());
-      (is_in_place ? replaced : sources).push_back(value);
-    };
-    for (;;) {
-      Instr inside = *instr;
-      inside.is_guarded = true;
-      add(instr->b, bounds_of(kernel_, inside));
-      const graph::Reg other = instr->c;
-      instr = &kernel_.program[other];
-      if (instr->kind != Instr::Kind::choose || uses_[other] > 1 || sources.size() + 2 > kMostSources) {
-        add(other, instr->kind == Instr::Kind::load ? bounds_of(kernel_, *instr) : std::vector<Choice::Bound>());
-        return choice;
-      }
-      replaced.push_back(other);
-    }
-  }
-
- private:
-  static constexpr size_t kMostSources = 3;  // of a step
-
-  static bool reads_one(const Instr& instr) {
-    return instr.kind == Instr::Kind::reduce || instr.kind == Instr::Kind::gather || instr.kind == Instr::Kind::store;
-  }
-
-  const Kernel& kernel_;
-  std::vector<int> uses_;
-};
-
-}  // namespace
-
-std::vector<int> TileProgram::find_choices(const Kernel& kernel, const graph::Plan& plan) {
-  std::vector<int> choice_of(kernel.program.size(), kOwnStep);
-  const ChoiceFinder finder(kernel);
-  for (size_t r = kernel.program.size(); r-- > 0;) {
-    const Instr& instr = kernel.program[r];
-    if (instr.kind == Instr::Kind::part) choice_of[r] = kNoStep;
-    const bool chooses = instr.kind == Instr::Kind::choose || (instr.kind == Instr::Kind::load && instr.is_guarded);
-    if (!chooses || choice_of[r] == kNoStep) continue;
-    std::vector<uint32_t> sources, replaced;
-    choices_.push_back(finder.find(static_cast<graph::Reg>(r), sources, replaced));
-    choices_.back().sources = sources;
-    for (uint32_t reg : replaced) choice_of[reg] = kNoStep;
-    for (Choice::Value& value : choices_.back().values) {
-      const uint32_t reg = value.load.dst;
-      if (value.source >= 0) continue;
-      value.load = make_step(kernel, kernel.program[reg], plan);
-      value.load.dst = static_cast<uint32_t>(r);
-    }
-    choice_of[r] = static_cast<int>(choices_.size()) - 1;
-  }
-  return choice_of;
-}
-
 /// Returns the number of the value that holds for a whole range, kNothing if no part does, or kSeveral.
-int TileProgram::only_value(const Range& range, const Choice& choice) const {
+int only_value(const Range& range, const Choose& choice) {
   constexpr int kNoneYet = kSeveral - 1;
   int only = kNoneYet;
   for_each_area(choice, range.walk, range.start, range.count, [&](const Area& area) {
@@ -228,22 +136,23 @@ int TileProgram::only_value(const Range& range, const Choice& choice) const {
   return only == kNoneYet ? kNothing : only;
 }
 
-void TileProgram::execute_choose(Worker& worker, const Step& step) const {
-  const Choice& choice = choices_[step.choice];
+}  // namespace
+
+void run_choice(TileWorker& worker, const Step& step, const Choose& choice) {
   const Range& range = worker.range(step.level);
   const int only = only_value(range, choice);
-  if (only >= 0 && !step.is_kept) {  // the result is that value's memory
-    const Choice::Value& value = choice.values[static_cast<size_t>(only)];
-    if (value.source >= 0) worker.value(step.dst) = worker.value(step.src[static_cast<size_t>(value.source)]);
-    else read(worker, value.load, step);
+  if (only >= 0 && !step.memory.is_kept) {  // the result is that value's memory
+    const Choose::Value& value = choice.values[static_cast<size_t>(only)];
+    if (value.source >= 0) worker.value(step.dst) = worker.value(choice.src[static_cast<size_t>(value.source)]);
+    else worker.read(value.load, step);
     return;
   }
-  std::byte* const out = result(worker, step);
+  std::byte* const out = worker.result(step);
   if (only == kNothing) {
     std::memset(out, 0, static_cast<size_t>(range.count) * step.size);
     return;
   }
-  const auto load = table_.load_2d[step.size];
+  const auto load = worker.table().load_2d[step.size];
   // Copies a rectangle: at once if it is contiguous in the tile, else by rows.
   const auto copy = [&](std::byte* to, int64_t width, const std::byte* from, Run run, int64_t rows, int64_t columns) {
     if (from == to) return;  // it is there
@@ -259,15 +168,15 @@ void TileProgram::execute_choose(Worker& worker, const Step& step) const {
       const int64_t rows = of.rows.high - of.rows.low, columns = of.columns.high - of.columns.low;
       std::byte* const to = out + done * step.size;
       if (number == kNothing) return clear(to, area.columns, rows, columns, step.size);
-      const Choice::Value& value = choice.values[static_cast<size_t>(number)];
+      const Choose::Value& value = choice.values[static_cast<size_t>(number)];
       if (value.source >= 0) {
-        const auto* from = static_cast<const std::byte*>(worker.value(step.src[static_cast<size_t>(value.source)]));
+        const auto* from = static_cast<const std::byte*>(worker.value(choice.src[static_cast<size_t>(value.source)]));
         return copy(to, area.columns, from + done * step.size, {0, area.columns, 1}, rows, columns);
       }
-      const Access& access = value.load.access;
+      const Access& access = value.load.from.access;
       const int64_t down = area.row_step(access), by = area.column_step(access);
       const int64_t at = area.first(access) + of.rows.low * down + of.columns.low * by;
-      copy(to, area.columns, worker.address(value.load) + at * step.size, {0, down, by}, rows, columns);
+      copy(to, area.columns, worker.address(value.load.from, step.size) + at * step.size, {0, down, by}, rows, columns);
     });
     return true;
   });
