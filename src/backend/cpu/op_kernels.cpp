@@ -251,17 +251,41 @@ void run_nonzero(OpRun& run) {
   }
 }
 
-/// Multiplies batches of matrices of i64; overflow wraps around.
+namespace {
+
+void cast_parts(OpRun& run, std::byte* out, DType to, const std::byte* in, DType from, int64_t count) {
+  const MapKernel cast = run.backend.table().cast[static_cast<int>(from)][static_cast<int>(to)];
+  in_parts(count, [&](int64_t first, int64_t part) {
+    const void* operands[1] = {in + first * static_cast<int64_t>(size_of(from))};
+    cast(out + first * static_cast<int64_t>(size_of(to)), operands, static_cast<size_t>(part));
+  });
+}
+
+/// Returns the operand's elements as i64, in row-major order; as unsigned numbers, whose overflow is defined.
+const uint64_t* widened(OpRun& run, int arg) {
+  const std::byte* in = run.in_order(arg);
+  if (run.dtype(arg) == DType::i64) return reinterpret_cast<const uint64_t*>(in);
+  const int64_t count = count_of(run.layout(arg).shape);
+  std::byte* out = run.temporary(static_cast<uint64_t>(count) * sizeof(int64_t));
+  cast_parts(run, out, DType::i64, in, run.dtype(arg), count);
+  return reinterpret_cast<const uint64_t*>(out);
+}
+
+}  // namespace
+
+/// Multiplies batches of matrices of integers in i64, where overflow wraps around.
 void run_integer_product(OpRun& run) {
   const Shape& shape = run.node.shape;
   const int rank = shape.rank();
-  const int64_t rows = count_of(shape) / std::max<int64_t>(shape[rank - 1].hint(), 1), m = shape[rank - 2].hint(),
-                n = shape[rank - 1].hint(), k = run.layout(0).shape[rank - 1].hint();
-  const auto* a = reinterpret_cast<const uint64_t*>(run.in_order(0));  // unsigned: overflow is defined
-  const auto* b = reinterpret_cast<const uint64_t*>(run.in_order(1));
-  auto* out = reinterpret_cast<uint64_t*>(run.out);
+  const int64_t count = count_of(shape), m = shape[rank - 2].hint(), n = shape[rank - 1].hint(),
+                k = run.layout(0).shape[rank - 1].hint();
+  if (count == 0) return;
+  const uint64_t *a = widened(run, 0), *b = widened(run, 1);
+  const bool is_wide = run.node.dtype == DType::i64;
+  std::byte* const sums = is_wide ? run.out : run.temporary(static_cast<uint64_t>(count) * sizeof(int64_t));
+  auto* out = reinterpret_cast<uint64_t*>(sums);
   StopMeter meter;
-  for (int64_t i = 0; i < rows && n > 0; ++i) {
+  for (int64_t i = 0; i < count / n; ++i) {
     for (int64_t j = 0; j < n; ++j) {
       meter.count(k);
       uint64_t sum = 0;
@@ -269,6 +293,7 @@ void run_integer_product(OpRun& run) {
       out[i * n + j] = sum;
     }
   }
+  if (!is_wide) cast_parts(run, run.out, run.node.dtype, sums, DType::i64, count);
 }
 
 /// Adds windows in the order of the position within them.
