@@ -323,7 +323,7 @@ Graph dead_code(Graph graph, const std::function<void(const Node&)>& eliminated)
   Copier copier(graph);
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (live[id]) copier.keep(id);
-    else if (eliminated) eliminated(graph[id]);
+    else if (eliminated && !graph[id].is_result()) eliminated(graph[id]);
   }
   return copier.finish();
 }
