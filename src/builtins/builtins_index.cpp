@@ -23,9 +23,10 @@ Tensor expect_index(Context& context, const Value& v, const char* what) {
   return cast(context.ops(), index, DType::i64);
 }
 
-/// Returns wanted ones of the first `count` elements in order (result 0) and their indices (result 1).
-Results sort(Ops& ops, const Tensor& x, int axis, bool descending, Dim count, ResultSet wanted = kAllResults) {
-  return ops.call_many(Op::sort, {x}, {.descending = descending, .axis = axis, .count = count}, wanted);
+/// Returns the first `count` elements in order, and their indices. Both always: kernels that sort take long to compile,
+/// so that eager calls share one.
+Results sort(Ops& ops, const Tensor& x, int axis, bool descending, Dim count) {
+  return ops.call_many(Op::sort, {x}, {.descending = descending, .axis = axis, .count = count});
 }
 
 /// Selects elements of x at `index` along an axis; the other axes of both correspond.
@@ -43,14 +44,14 @@ Value sort_builtin(Context& context, Args args) {
   const Tensor x = to_tensor(context, args[0], "sort");
   const int axis = expect_axis(context, args[1], x.rank(), "sort");
   const bool descending = expect_bool(context, args[2], "descending");
-  return sort(context.ops(), x, axis, descending, x.shape()[axis], 1u << 0)[0];
+  return sort(context.ops(), x, axis, descending, x.shape()[axis])[0];
 }
 
 Value argsort_builtin(Context& context, Args args) {
   const Tensor x = to_tensor(context, args[0], "argsort");
   const int axis = expect_axis(context, args[1], x.rank(), "argsort");
   const bool descending = expect_bool(context, args[2], "descending");
-  return sort(context.ops(), x, axis, descending, x.shape()[axis], 1u << 1)[1];
+  return sort(context.ops(), x, axis, descending, x.shape()[axis])[1];
 }
 
 Value topk_builtin(Context& context, Args args) {
