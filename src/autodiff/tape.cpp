@@ -54,7 +54,7 @@ void Tape::add_input(const Tensor& input) {
 
 void Tape::record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
                   std::span<const Tensor> results, const Origin& origin) {
-  const auto has_gradient = [](const Tensor& result) { return result && is_float(result.dtype()); };
+  const auto has_gradient = [](const Tensor& result) { return is_float(result.dtype()); };
   if (!def.vjp || std::none_of(results.begin(), results.end(), has_gradient)) return;
   const auto node_of = [this](const Operand& operand) {
     return operand.is_tensor() ? nodes_.find(operand.tensor.get()) : TensorNumbers::kNone;
@@ -144,8 +144,7 @@ std::vector<Tensor> Tape::gradients(Ops& ops, std::span<const Tensor> results, s
 void Tape::differentiate(Ops& ops, const Call& call, std::span<const Tensor> gradients, Scratch& scratch,
                          std::vector<Tensor>& sums) {
   const std::span<const Tensor> results(results_.data() + call.first_result, call.result_count);
-  const auto known = std::find_if(results.begin(), results.end(), [](const Tensor& r) { return static_cast<bool>(r); });
-  const Placement placement(ops, known->device());
+  const Placement placement(ops, results[0].device());
   const OriginScope origin(ops, call.origin);
   const size_t count = call.operand_count;
   const uint32_t* nodes = operand_nodes_.data() + call.first_operand;

@@ -93,7 +93,7 @@ class Tape final : public OpListener {
   std::vector<Call> calls_;
   std::vector<Operand> operands_;        // of all calls, one after another
   std::vector<uint32_t> operand_nodes_;  // kNone: no gradient is needed
-  std::vector<Tensor> results_;          // of all calls, one after another; null: nobody wanted it
+  std::vector<Tensor> results_;          // of all calls, one after another
   std::vector<Tensor> same_;    // other handles of numbered tensors, kept alive so that their addresses stay in use
   uint32_t most_operands_ = 0;  // the most of any call
   std::shared_ptr<SymbolTable> symbols_;  // of the trace in which calls were recorded; calls may outlive that trace

@@ -302,7 +302,7 @@ void EngineRuntime::before(const OpDef& op, DType result) {
 }
 
 Results EngineRuntime::run_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                                std::span<const TensorType> types, ResultSet wanted) {
+                                std::span<const TensorType> types) {
   before(op, types[0].dtype);
   const Device device = device_of(operands);
   if (trace()) {
@@ -313,7 +313,7 @@ Results EngineRuntime::run_many(const OpDef& op, std::span<const Operand> operan
   std::vector<TensorType> numeric(types.begin(), types.end());
   for (TensorType& type : numeric) type.shape = tsl::without_symbols(type.shape);
   const bool may_donate = !listeners().listening() && !options_.check_nan;
-  Results results = eager_.run_many(op, operands, without_symbols(attrs), numeric, wanted, device, may_donate);
+  Results results = eager_.run_many(op, operands, without_symbols(attrs), numeric, device, may_donate);
   for (const Tensor& result : results) {
     if (options_.check_nan && result) nan_check_.check(op, operands, result);
   }

@@ -115,7 +115,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
 
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override;
   Results run_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                   std::span<const TensorType> types, ResultSet wanted) override;
+                   std::span<const TensorType> types) override;
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
              std::span<const Tensor> results) override;
   /// Prepares for running or recording an op whose first result has this dtype.

@@ -38,8 +38,6 @@ std::vector<bool> constant_nodes(const graph::Graph& graph) {
   return is_constant;
 }
 
-std::span<const uint32_t> written_by(const Kernel& kernel) { return std::span(kernel.buffers).last(kernel.written); }
-
 /// Per buffer: whether it is a temporary that one kernel writes, and no other changes.
 std::vector<bool> written_once(const Plan& plan) {
   std::vector<uint32_t> writers(plan.buffers.size());

@@ -87,11 +87,11 @@ size_t EagerExecutor::KeyHash::operator()(const Key& key) const {
 }
 
 void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                             const Request& request, Device device) {
+                             std::span<const TensorType> types, Device device) {
   key_.clear();
-  key_.push_back(static_cast<uint64_t>(op.op) | static_cast<uint64_t>(request.types[0].dtype) << 24 |
-                 static_cast<uint64_t>(request.results) << 28 | static_cast<uint64_t>(device.backend) << 32 |
-                 static_cast<uint64_t>(device.ordinal) << 40 | static_cast<uint64_t>(operands.size()) << 48);
+  key_.push_back(static_cast<uint64_t>(op.op) | static_cast<uint64_t>(types[0].dtype) << 24 |
+                 static_cast<uint64_t>(device.backend) << 32 | static_cast<uint64_t>(device.ordinal) << 40 |
+                 static_cast<uint64_t>(operands.size()) << 48);
   AttrsKey(key_, attrs);
   for (const Operand& operand : operands) {
     if (!operand.is_tensor()) {
@@ -105,7 +105,7 @@ void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands,
 }
 
 EagerExecutor::Entry EagerExecutor::compile(Device device, const OpDef& op, std::span<const Operand> operands,
-                                            const Attrs& attrs, const Request& request) {
+                                            const Attrs& attrs, std::span<const TensorType> types) {
   Entry entry;
   entry.symbols = std::make_unique<SymbolTable>();
   graph::Graph graph;
@@ -122,11 +122,10 @@ EagerExecutor::Entry EagerExecutor::compile(Device device, const OpDef& op, std:
     }
     args.push_back(std::move(arg));
   }
-  const graph::NodeId node = graph.add(op, std::move(args), attrs, request.types[0], Span{}, 0);
-  for (size_t i = 0; i < request.types.size(); ++i) {
-    if (!contains(request.results, static_cast<int>(i))) continue;
-    const graph::NodeId result = op.results > 1 ? graph.add_result(node, static_cast<int>(i), request.types[i]) : node;
-    graph.outputs.push_back({result, Layout::contiguous(request.types[i].shape)});
+  const graph::NodeId node = graph.add(op, std::move(args), attrs, types[0], Span{}, 0);
+  for (size_t i = 0; i < types.size(); ++i) {
+    const graph::NodeId result = op.results > 1 ? graph.add_result(node, static_cast<int>(i), types[i]) : node;
+    graph.outputs.push_back({result, Layout::contiguous(types[i].shape)});
   }
   entry.plan = devices_.compile(device, std::move(graph), {});
   return entry;
@@ -135,30 +134,25 @@ EagerExecutor::Entry EagerExecutor::compile(Device device, const OpDef& op, std:
 Tensor EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                           const TensorType& type, Device device, bool may_donate) {
   Tensor result;
-  run(op, operands, attrs, {{&type, 1}, 1}, device, may_donate, {&result, 1});
+  run(op, operands, attrs, {&type, 1}, device, may_donate, {&result, 1});
   return result;
 }
 
 Results EagerExecutor::run_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                                std::span<const TensorType> types, ResultSet wanted, Device device, bool may_donate) {
-  Results computed, results;
-  size_t count = 0, next = 0;
-  for (size_t i = 0; i < types.size(); ++i) count += contains(wanted, static_cast<int>(i));
-  run(op, operands, attrs, {types, wanted}, device, may_donate, {computed.data(), count});
-  for (size_t i = 0; i < types.size(); ++i) {
-    if (contains(wanted, static_cast<int>(i))) results[i] = std::move(computed[next++]);
-  }
+                                std::span<const TensorType> types, Device device, bool may_donate) {
+  Results results;
+  run(op, operands, attrs, types, device, may_donate, {results.data(), types.size()});
   return results;
 }
 
-void EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Request& request,
-                        Device device, bool may_donate, std::span<Tensor> results) {
+void EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                        std::span<const TensorType> types, Device device, bool may_donate, std::span<Tensor> results) {
   devices_.at(device);  // makes it active
-  make_key(op, operands, attrs, request, device);
+  make_key(op, operands, attrs, types, device);
   auto found = cache_.find(key_);
   if (found == cache_.end()) {
     if (cache_.size() >= kMaxSignatures) cache_.clear();
-    found = cache_.emplace(key_, compile(device, op, operands, attrs, request)).first;
+    found = cache_.emplace(key_, compile(device, op, operands, attrs, types)).first;
   }
   inputs_.clear();
   numbers_.clear();

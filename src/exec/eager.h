@@ -20,9 +20,9 @@ class EagerExecutor {
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
              Device device, bool may_donate);
 
-  /// As run(), for an op of several results: computes the wanted ones.
+  /// As run(), for an op of several results.
   Results run_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                   std::span<const TensorType> types, ResultSet wanted, Device device, bool may_donate);
+                   std::span<const TensorType> types, Device device, bool may_donate);
 
  private:
   using Key = std::vector<uint64_t>;
@@ -34,21 +34,15 @@ class EagerExecutor {
     std::shared_ptr<exec::Executable> plan;
   };
 
-  /// The types of a call's results, and which of them to compute.
-  struct Request {
-    std::span<const TensorType> types;
-    ResultSet results;
-  };
-
-  /// Runs an op, and fills `results` with the wanted ones, in order.
-  void run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Request& request,
+  /// Runs an op, and fills `results`, which have these types.
+  void run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, std::span<const TensorType> types,
            Device device, bool may_donate, std::span<Tensor> results);
-  void make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Request& request,
-                Device device);
+  void make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                std::span<const TensorType> types, Device device);
   /// Runs a plan on the operands in `inputs_`.
   void run(const std::shared_ptr<exec::Executable>& plan, Device device, std::span<Tensor> results);
   Entry compile(Device device, const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                const Request& request);
+                std::span<const TensorType> types);
 
   Devices& devices_;
   std::unordered_map<Key, Entry, KeyHash> cache_;

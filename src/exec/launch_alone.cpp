@@ -84,13 +84,12 @@ class Extraction {
   /// Adds an output for each buffer that the launch writes; several kernels may write parts of one.
   void add_outputs() {
     for (uint32_t k : launch_) {
-      const Kernel& kernel = whole_.kernels[k];
-      for (auto b = kernel.buffers.end() - kernel.written; b != kernel.buffers.end(); ++b) {
-        if (buffer_of_[*b] != kNone) continue;
-        add_buffer(*b, Buffer::Kind::output, static_cast<uint32_t>(plan().outputs.size()));
+      for (const uint32_t b : written_by(whole_.kernels[k])) {
+        if (buffer_of_[b] != kNone) continue;
+        add_buffer(b, Buffer::Kind::output, static_cast<uint32_t>(plan().outputs.size()));
         const Buffer& buffer = plan().buffers.back();
         const Layout layout = Layout::contiguous(plan().graph[buffer.node].shape);
-        plan().outputs.push_back({buffer_of_[*b], layout, buffer.dtype});
+        plan().outputs.push_back({buffer_of_[b], layout, buffer.dtype});
         plan().graph.outputs.push_back({buffer.node, layout});
       }
     }

@@ -17,6 +17,12 @@ Layout with_last_axes_swapped(const Layout& layout) {
 
 }  // namespace
 
+int64_t batch_count(const Shape& shape) {
+  int64_t count = 1;
+  for (int i = 0; i < shape.rank() - 2; ++i) count *= shape[i].hint();
+  return count;
+}
+
 MatrixLayout matrix_layout(const Layout& layout) {
   const int rank = layout.rank();
   const int64_t rows = layout.shape[rank - 2].hint(), columns = layout.shape[rank - 1].hint();

@@ -15,6 +15,9 @@ struct MatrixLayout {
   Layout ordered;   // the operand with its last two axes in order of memory: a copy is made in this order
 };
 
+/// Returns the number of matrices in a batch: the product of all extents but the last two.
+int64_t batch_count(const Shape& shape);
+
 /// The order is a property of the layout that a dense copy in the same order shares, so that both give the same bits.
 /// A single row or column is in order of rows.
 MatrixLayout matrix_layout(const Layout& layout);

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -33,8 +32,8 @@ class OpKernel {
   /// Returns the bytes that the kernel needs while it runs.
   virtual uint64_t workspace_bytes() const { return 0; }
   /// Returns a permutation of an operand's layout in whose order the operand is to lie without gaps: it is copied if it
-  /// does not. None: the kernel reads the operand as it lies.
-  virtual std::optional<Layout> order_of(size_t /*operand*/, const Layout& layout) const { return layout; }
+  /// does not. Null: the kernel reads the operand as it lies.
+  virtual const Layout* order_of(size_t /*operand*/, const Layout& layout) const { return &layout; }
   virtual void run(const OpCall& call) = 0;
 };
 
@@ -42,7 +41,7 @@ class OpKernelProvider {
  public:
   virtual ~OpKernelProvider() = default;
   /// Returns the op kernel of a node that is never fused; null: this provider has none.
-  virtual std::unique_ptr<OpKernel> find(const graph::Graph& graph, const graph::Node& node) = 0;
+  virtual std::unique_ptr<OpKernel> find(const graph::Node& node) = 0;
 };
 
 }  // namespace tsl::exec

@@ -146,9 +146,7 @@ std::vector<int64_t> last_writers(const Plan& plan) {
   std::vector<int64_t> out(plan.buffers.size(), -1);
   for (size_t launch = 0; launch < plan.launches.size(); ++launch) {
     for (uint32_t k : plan.launches[launch]) {
-      const std::vector<uint32_t>& buffers = plan.kernels[k].buffers;
-      for (auto b = buffers.end() - plan.kernels[k].written; b != buffers.end(); ++b)
-        out[*b] = static_cast<int64_t>(launch);
+      for (const uint32_t b : graph::written_by(plan.kernels[k])) out[b] = static_cast<int64_t>(launch);
     }
   }
   return out;
@@ -177,9 +175,8 @@ class BufferReader : public LaunchObserver {
   /// Visits the buffers that are complete after a launch.
   template <class Visit> void for_each_written(uint32_t launch, Visit&& visit) const {
     for (uint32_t k : plan_.launches[launch]) {
-      const std::vector<uint32_t>& buffers = plan_.kernels[k].buffers;
-      for (auto b = buffers.end() - plan_.kernels[k].written; b != buffers.end(); ++b) {
-        if (last_writer_[*b] == static_cast<int64_t>(launch)) visit(*b);
+      for (const uint32_t b : graph::written_by(plan_.kernels[k])) {
+        if (last_writer_[b] == static_cast<int64_t>(launch)) visit(b);
       }
     }
   }
@@ -203,11 +200,10 @@ class IsolatedRun : public BufferReader {
     constexpr int kPoison = 0xFB;  // the floats are large numbers below zero
     if (!device_.is_host()) return;
     for (uint32_t k : plan_.launches[launch]) {
-      const std::vector<uint32_t>& buffers = plan_.kernels[k].buffers;
-      for (auto b = buffers.end() - plan_.kernels[k].written; b != buffers.end(); ++b) {
-        const Buffer& buffer = plan_.buffers[*b];
+      for (const uint32_t b : graph::written_by(plan_.kernels[k])) {
+        const Buffer& buffer = plan_.buffers[b];
         if (buffer.first == launch && buffer.count.hint() > 0)
-          std::memset(addresses[*b], kPoison, static_cast<size_t>(buffer.count.hint()) * size_of(buffer.dtype));
+          std::memset(addresses[b], kPoison, static_cast<size_t>(buffer.count.hint()) * size_of(buffer.dtype));
       }
     }
   }

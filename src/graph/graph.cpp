@@ -71,8 +71,10 @@ NodeId Graph::add_input(DType dtype, const Layout& layout) {
   return add(std::move(node));
 }
 
-NodeId Graph::add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type,
-                  const Origin& origin, uint32_t order) {
+namespace {
+
+Node make_node(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type, const Origin& origin,
+               uint32_t order) {
   Node node;
   node.op = op.op;
   node.attrs = attrs;
@@ -84,24 +86,23 @@ NodeId Graph::add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, co
   node.range = origin.range;
   node.work = origin.work;
   node.order = order;
-  return add(std::move(node));
+  return node;
+}
+
+}  // namespace
+
+NodeId Graph::add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type,
+                  const Origin& origin, uint32_t order) {
+  return add(make_node(op, std::move(args), attrs, type, origin, order));
 }
 
 NodeId Graph::add_result(NodeId of, int number, const TensorType& type) {
-  Node node;
-  node.op = Op::result;
-  node.result = static_cast<uint8_t>(number);
   const Node& producer = nodes_[of];
-  Arg& arg = node.args.emplace_back();
+  Arg arg;
   arg.node = of;
   arg.layout = Layout::contiguous(producer.shape);
-  node.dtype = type.dtype;
-  node.shape = type.shape;
-  node.span = producer.span;
-  node.is_backward = producer.is_backward;
-  node.range = producer.range;
-  node.work = producer.work;
-  node.order = producer.order;
+  Node node = make_node(op_def(Op::result), {arg}, {}, type, producer.origin(), producer.order);
+  node.result = static_cast<uint8_t>(number);
   return add(std::move(node));
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -131,6 +132,11 @@ struct Kernel {
   std::vector<NodeId> nodes;      // the fused nodes, in order
   std::string name;               // readable: "mul_add_sum"
 };
+
+/// Returns the buffers that a kernel writes.
+inline std::span<const uint32_t> written_by(const Kernel& kernel) {
+  return std::span(kernel.buffers).last(kernel.written);
+}
 
 /// Returns where Kernel::buffers has a result of an op kernel; none: nothing reads that result.
 std::optional<uint32_t> position_of_result(const Kernel& kernel, int result);

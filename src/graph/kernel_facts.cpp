@@ -155,8 +155,8 @@ void add_work(const Plan& plan, const Kernel& kernel, KernelFacts& facts) {
   }
   for (const auto& [id, operand] : read) facts.bytes += operand.count() * size_of(plan.graph[id].dtype);
   const uint64_t results = elements(node.shape);
-  for (auto b = kernel.buffers.end() - kernel.written; b != kernel.buffers.end(); ++b)
-    facts.bytes += static_cast<uint64_t>(plan.buffers[*b].count.hint()) * size_of(plan.buffers[*b].dtype);
+  for (const uint32_t b : written_by(kernel))
+    facts.bytes += static_cast<uint64_t>(plan.buffers[b].count.hint()) * size_of(plan.buffers[b].dtype);
   const Category category = node.def().traits.category;
   if (category == Category::matmul) {
     const Shape& left = node.args[0].layout.shape;
@@ -216,8 +216,8 @@ std::string types_of(const Plan& plan, const Kernel& kernel) {
     }
   };
   for (NodeId id : kernel.nodes) read(plan.graph[id]);
-  for (size_t b = kernel.buffers.size() - kernel.written; b < kernel.buffers.size(); ++b) {
-    const NodeId node = plan.buffers[kernel.buffers[b]].node;
+  for (const uint32_t b : written_by(kernel)) {
+    const NodeId node = plan.buffers[b].node;
     if (node != kNoNode) add(writes, type_of(plan.graph[node].dtype, plan.graph[node].shape));
   }
   return reads.empty() ? writes : reads + " -> " + writes;

@@ -5,8 +5,7 @@
 namespace tsl::graph {
 
 uint64_t bytes_of(const Buffer& buffer) {
-  const uint64_t bytes = static_cast<uint64_t>(buffer.count.hint()) * size_of(buffer.dtype);
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return aligned(static_cast<uint64_t>(buffer.count.hint()) * size_of(buffer.dtype));
 }
 
 std::span<const uint32_t> donors_of(const Plan& plan, uint32_t b) {

@@ -70,6 +70,9 @@ bool needs_success(const Plan& plan, const Kernel& kernel);
 /// writes it may read `in` element by element.
 bool may_share_memory(const Plan& plan, uint32_t in, uint32_t out);
 
+/// Rounds bytes up so that what follows is aligned.
+constexpr uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
 /// Returns the memory of a buffer, rounded up so that the next buffer is aligned.
 uint64_t bytes_of(const Buffer& buffer);
 

@@ -383,8 +383,7 @@ std::vector<int64_t> stored_elements(const Plan& plan) {
   std::vector<int64_t> stored(plan.buffers.size(), 0);
   for (const Kernel& kernel : plan.kernels) {
     if (kernel.kind == Template::op) {
-      for (auto b = kernel.buffers.end() - kernel.written; b != kernel.buffers.end(); ++b)
-        stored[*b] += plan.buffers[*b].count.hint();
+      for (const uint32_t b : written_by(kernel)) stored[b] += plan.buffers[b].count.hint();
       continue;
     }
     for (const Instr& instr : kernel.program) {

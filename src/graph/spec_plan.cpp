@@ -17,8 +17,8 @@ using namespace spec;
 constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
 
 bool writes(const Kernel& kernel, uint32_t buffer) {
-  const auto written = kernel.buffers.end() - kernel.written;
-  return std::find(written, kernel.buffers.end(), buffer) != kernel.buffers.end();
+  const std::span<const uint32_t> written = written_by(kernel);
+  return std::find(written.begin(), written.end(), buffer) != written.end();
 }
 
 /// The launch of each kernel, and the kernels that use each buffer, ordered by launch.
@@ -70,7 +70,8 @@ bool follows_what_it_reads(const KernelUseSubject& s) {
 
 bool follows_what_it_overwrites(const KernelUseSubject& s) {
   const Kernel& kernel = s.plan.kernels[s.kernel];
-  return std::all_of(kernel.buffers.end() - kernel.written, kernel.buffers.end(), [&](uint32_t b) {
+  const std::span<const uint32_t> written = written_by(kernel);
+  return std::all_of(written.begin(), written.end(), [&](uint32_t b) {
     const std::vector<uint32_t>& users = s.uses.of_buffer[b];
     return std::all_of(users.begin(), users.end(), [&](uint32_t other) {
       return other >= s.kernel || !writes(s.plan.kernels[other], b) || may_write_after(s, other, s.kernel);

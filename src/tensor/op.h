@@ -175,12 +175,8 @@ struct TensorType {
 /// The most results of an op.
 inline constexpr int kMaxResults = 4;
 using ResultTypes = std::array<TensorType, kMaxResults>;
-/// The results of a call; null: not wanted.
+/// The results of a call, as many as its op has.
 using Results = std::array<Tensor, kMaxResults>;
-/// A set of results: bit i is result i.
-using ResultSet = uint8_t;
-inline constexpr ResultSet kAllResults = (1u << kMaxResults) - 1;
-constexpr bool contains(ResultSet set, int result) { return (set >> result & 1u) != 0; }
 
 class Ops;
 struct OpDef;
@@ -195,9 +191,9 @@ struct VjpCall {
   const Tensor& grad;            // of the output, and of its type
   std::span<const bool> needed;  // per input
   std::span<Tensor> grads;       // set by the rule: one per tensor input that is needed, of the input's type
-  // Of ops of several results; null: nobody wanted the result, or no gradient reaches it.
+  // Of ops of several results.
   std::span<const Tensor> results = {};
-  std::span<const Tensor> result_grads = {};
+  std::span<const Tensor> result_grads = {};  // null: no gradient reaches the result
 };
 
 /// One row of the op table.
@@ -262,11 +258,10 @@ class Ops {
     return call(op, std::span<const Operand>(operands.begin(), operands.size()), attrs);
   }
 
-  /// Calls an op, and returns the wanted ones of its results. (call() returns the first.)
-  Results call_many(Op op, std::span<const Operand> operands, const Attrs& attrs, ResultSet wanted = kAllResults);
-  Results call_many(Op op, std::initializer_list<Operand> operands, const Attrs& attrs = {},
-                    ResultSet wanted = kAllResults) {
-    return call_many(op, std::span<const Operand>(operands.begin(), operands.size()), attrs, wanted);
+  /// Calls an op, and returns all its results. (call() returns the first.)
+  Results call_many(Op op, std::span<const Operand> operands, const Attrs& attrs);
+  Results call_many(Op op, std::initializer_list<Operand> operands, const Attrs& attrs = {}) {
+    return call_many(op, std::span<const Operand>(operands.begin(), operands.size()), attrs);
   }
 
   /// Sets the most elements of a tensor.
@@ -299,14 +294,14 @@ class Ops {
                      const TensorType& result) = 0;
   /// As run(), for an op of several results.
   virtual Results run_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                           std::span<const TensorType> types, ResultSet wanted) = 0;
+                           std::span<const TensorType> types) = 0;
   /// Called after every op, views included, with its results; tapes record op calls through it.
   virtual void after(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const Tensor>) {}
 
  private:
   friend class Placement;
   friend class OriginScope;
-  Tensor call_across_devices(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
+  std::vector<Operand> on_one_device(const OpDef& op, std::span<const Operand> operands);
   Tensor call_elementwise(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
   Tensor call_view(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
   int64_t limit_for(Device device, const TensorType& type);

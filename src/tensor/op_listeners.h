@@ -12,7 +12,7 @@ namespace tsl {
 class OpListener {
  public:
   virtual ~OpListener() = default;
-  /// Records one op call. `results` are separate handles, or null where nobody wants one.
+  /// Records one op call. `results` are separate handles.
   virtual void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
                       std::span<const Tensor> results, const Origin& origin) = 0;
   /// Keeps the symbol table alive that later calls may refer to.

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 
 #include "base/error_names.h"
@@ -94,7 +93,7 @@ Shape broadcast_operands(const OpDef& op, std::span<const Operand> operands) {
   return shape;
 }
 
-bool on_one_device(std::span<const Operand> operands) {
+bool are_on_one_device(std::span<const Operand> operands) {
   const TensorData* first = nullptr;
   for (const Operand& operand : operands) {
     const TensorData* tensor = operand.tensor.get();
@@ -111,15 +110,6 @@ bool on_one_device(std::span<const Operand> operands) {
       ErrorName::device_mismatch,
       fmt::format("{}: {} is on {}, but {} is on {}", op.name, describe(a), on_a, describe(b), on_b),
       {fmt::format("an op's tensors must be on one device: x.to(\"{}\") moves x", a.device().is_host() ? on_b : on_a)});
-}
-
-/// Fails for the first operand that is on another device than those before it.
-[[noreturn]] void fail_across_devices(const OpDef& op, std::span<const Operand> operands) {
-  const Tensor& first = first_tensor(op, operands);
-  const auto other = std::find_if(operands.begin(), operands.end(), [&](const Operand& operand) {
-    return operand.is_tensor() && !(operand.tensor.device() == first.device());
-  });
-  fail_across_devices(op, first, other->tensor);
 }
 
 void check_condition(const OpDef& op, const Operand& condition) {
@@ -151,8 +141,8 @@ Tensor call_beyond_range(Ops& ops, const OpDef& op, std::span<const Operand> ope
 Tensor Ops::call(Op op, std::span<const Operand> operands, const Attrs& attrs) {
   const OpDef& def = op_def(op);
   check_operands(def, operands);
-  if (!on_one_device(operands)) [[unlikely]]
-    return call_across_devices(def, operands, attrs);
+  if (!are_on_one_device(operands)) [[unlikely]]
+    return call(op, on_one_device(def, operands), attrs);
   if (def.traits.operands == OperandRule::promoted) return call_elementwise(def, operands, attrs);
   if (def.prepare) {
     const Placement placement(*this,
@@ -163,7 +153,7 @@ Tensor Ops::call(Op op, std::span<const Operand> operands, const Attrs& attrs) {
 }
 
 /// Copies 0-d tensors of the host to the other operands' device; any other mix of devices is an error of the program.
-Tensor Ops::call_across_devices(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
+std::vector<Operand> Ops::on_one_device(const OpDef& def, std::span<const Operand> operands) {
   const auto is_host_number = [](const Tensor& x) { return x.rank() == 0 && x.device().is_host(); };
   const Tensor* first = nullptr;
   for (const Operand& operand : operands) {
@@ -176,7 +166,7 @@ Tensor Ops::call_across_devices(const OpDef& def, std::span<const Operand> opera
   for (Operand& operand : moved) {
     if (operand.is_tensor()) operand.tensor = to_device(*this, operand.tensor, first->device());
   }
-  return call(def.op, moved, attrs);
+  return moved;
 }
 
 Tensor Ops::call_elementwise(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
@@ -243,7 +233,7 @@ void Ops::check_result(const OpDef& def, Device device, const TensorType& type) 
 }
 
 Tensor Ops::finish(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
-  if (def.results > 1) return call_many(def.op, operands, attrs, 1)[0];
+  if (def.results > 1) return call_many(def.op, operands, attrs)[0];
   const TensorType type = def.infer(operands, attrs);
   check_result(def, def.op == Op::to_device ? attrs.device : device_of(operands), type);
   Tensor result = run(def, operands, attrs, type);
@@ -251,23 +241,24 @@ Tensor Ops::finish(const OpDef& def, std::span<const Operand> operands, const At
   return result;
 }
 
-Results Ops::call_many(Op op, std::span<const Operand> operands, const Attrs& attrs, ResultSet wanted) {
+Results Ops::call_many(Op op, std::span<const Operand> operands, const Attrs& attrs) {
   const OpDef& def = op_def(op);
   if (def.results == 1) return {call(op, operands, attrs)};
   check_operands(def, operands);
-  if (!on_one_device(operands)) fail_across_devices(def, operands);
+  if (!are_on_one_device(operands)) [[unlikely]]
+    return call_many(op, on_one_device(def, operands), attrs);
   if (def.traits.axis == AxisUse::axis) {
     const int axis = normalize_axis(attrs.axis, operands[0].tensor.rank(), def.name.data());
     if (axis != attrs.axis) {
       Attrs formed = attrs;
       formed.axis = axis;
-      return call_many(op, operands, formed, wanted);
+      return call_many(op, operands, formed);
     }
   }
   const ResultTypes types = infer_all(def, operands, attrs);
   for (int i = 0; i < def.results; ++i) check_result(def, device_of(operands), types[i]);
   const std::span<const TensorType> of_op(types.data(), static_cast<size_t>(def.results));
-  Results results = run_many(def, operands, attrs, of_op, wanted);
+  Results results = run_many(def, operands, attrs, of_op);
   after(def, operands, attrs, {results.data(), of_op.size()});
   return results;
 }

@@ -78,6 +78,13 @@ Tensor multiply_rows(Ops& ops, const Tensor& a, const Tensor& b) {
   return reshape(ops, matmul(ops, reshape(ops, a, rows), b), shape);
 }
 
+/// Expands two batches of matrices to their common batch; none if there is no such batch.
+std::optional<std::array<Operand, 2>> in_one_batch(Ops& ops, const Tensor& a, const Tensor& b) {
+  const std::optional<Shape> batch = try_broadcast(batch_shape(a), batch_shape(b));
+  if (!batch) return {};
+  return {{expand(ops, a, with_batch(*batch, a)), expand(ops, b, with_batch(*batch, b))}};
+}
+
 Tensor prepare_matmul(Ops& ops, Op, Operands operands, const Attrs&) {
   const Tensor& a = operands[0].tensor;
   const Tensor& b = operands[1].tensor;
@@ -86,11 +93,10 @@ Tensor prepare_matmul(Ops& ops, Op, Operands operands, const Attrs&) {
   if (a.dtype() != dtype || b.dtype() != dtype) return matmul(ops, cast(ops, a, dtype), cast(ops, b, dtype));
   if (a.rank() == 1 || b.rank() == 1) return multiply_vectors(ops, a, b);
   if (a.rank() > 2 && b.rank() == 2) return multiply_rows(ops, a, b);
-  const Shape batch_a = batch_shape(a), batch_b = batch_shape(b);
-  if (same(batch_a, batch_b)) return {};
-  const std::optional<Shape> batch = try_broadcast(batch_a, batch_b);
-  if (!batch) fail(ErrorName::matmul_mismatch, "matmul: batch dimensions differ: {}", describe_product(a, b));
-  return matmul(ops, expand(ops, a, with_batch(*batch, a)), expand(ops, b, with_batch(*batch, b)));
+  if (same(batch_shape(a), batch_shape(b))) return {};
+  const auto both = in_one_batch(ops, a, b);
+  if (!both) fail(ErrorName::matmul_mismatch, "matmul: batch dimensions differ: {}", describe_product(a, b));
+  return ops.call(Op::matmul, *both);
 }
 
 TensorType infer_matmul(Operands operands, const Attrs&) {
@@ -176,12 +182,11 @@ Tensor prepare_solve(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   if (b.rank() < 2 || !(b.shape()[b.rank() - 2] == a.shape()[rank - 1]))
     fail(ErrorName::matmul_mismatch, "solve_triangular: {} has no {} rows, as {} has", describe(b),
          a.shape()[rank - 1].hint(), describe(a));
-  const Shape batch_a = batch_shape(a), batch_b = batch_shape(b);
-  if (same(batch_a, batch_b)) return {};
-  const std::optional<Shape> batch = try_broadcast(batch_a, batch_b);
-  if (!batch)
+  if (same(batch_shape(a), batch_shape(b))) return {};
+  const auto both = in_one_batch(ops, a, b);
+  if (!both)
     fail(ErrorName::shape_mismatch, "solve_triangular: the batches of {} and {} differ", describe(a), describe(b));
-  return ops.call(op, {expand(ops, a, with_batch(*batch, a)), expand(ops, b, with_batch(*batch, b))}, attrs);
+  return ops.call(op, *both, attrs);
 }
 
 TensorType infer_solution(Operands operands, const Attrs&) {
@@ -228,9 +233,7 @@ void vjp_cholesky(VjpCall& call) {
 /// derivative results", 2008): infinite or NaN for vectors of equal values, which are not determined.
 void vjp_eigh(VjpCall& call) {
   Ops& ops = call.ops;
-  Results all = {call.results[0], call.results[1]};
-  if (!all[0] || !all[1]) all = ops.call_many(Op::eigh, call.inputs, call.attrs);
-  const Tensor &values = all[0], &vectors = all[1];
+  const Tensor &values = call.results[0], &vectors = call.results[1];
   const Tensor turned = transpose(ops, vectors), index = diagonals(call, vectors);
   const Tensor on_diagonal = ops.call(Op::eq, {index, Scalar::of(int64_t{0})});
   Tensor middle;

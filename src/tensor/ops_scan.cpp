@@ -31,11 +31,10 @@ TensorType infer_order(Operands operands, const Attrs& attrs, int) {
 void vjp_sort(VjpCall& call) {
   const Tensor& x = call.inputs[0].tensor;
   const int axis = static_cast<int>(call.attrs.axis), last = x.rank() - 1;
-  const Tensor order =
-      call.results[1] ? call.results[1] : call.ops.call_many(Op::sort, call.inputs, call.attrs, 1u << 1)[1];
   const auto along_last = [&](const Tensor& t) { return move_axis(call.ops, t, axis, last); };
   const Tensor at_origin = call.ops.call(
-      Op::scatter_add, {along_last(zeros(call.ops, x.shape(), x.dtype())), along_last(order), along_last(call.grad)},
+      Op::scatter_add,
+      {along_last(zeros(call.ops, x.shape(), x.dtype())), along_last(call.results[1]), along_last(call.grad)},
       {.from_start = true, .batch = last});
   call.grads[0] = move_axis(call.ops, at_origin, last, axis);
 }

@@ -266,7 +266,7 @@ Tensor ReferenceOps::run(const OpDef& def, std::span<const Operand> operands, co
 }
 
 Results ReferenceOps::run_many(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
-                               std::span<const TensorType> types, ResultSet) {
+                               std::span<const TensorType> types) {
   if (def.op != Op::sort) fail(ErrorName::wrong_argument_type, "the reference has no {}", def.name);
   const Tensor& x = operands[0].tensor;
   const Scalars in = to_scalars(x);

@@ -30,8 +30,7 @@ class ReferenceOps : public Ops {
 
  protected:
   Tensor run(const OpDef&, std::span<const Operand>, const Attrs&, const TensorType& result) override;
-  Results run_many(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const TensorType> types,
-                   ResultSet wanted) override;
+  Results run_many(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const TensorType> types) override;
   void after(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const Tensor> results) override;
 };
 

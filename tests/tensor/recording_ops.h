@@ -30,8 +30,7 @@ class RecordingOps : public Ops {
   Tensor run(const OpDef&, std::span<const Operand>, const Attrs&, const TensorType& result) override {
     return make(result.dtype, result.shape);
   }
-  Results run_many(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const TensorType> types,
-                   ResultSet) override {
+  Results run_many(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const TensorType> types) override {
     Results results;
     for (size_t i = 0; i < types.size(); ++i) results[i] = make(types[i].dtype, types[i].shape);
     return results;

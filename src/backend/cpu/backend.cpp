@@ -46,7 +46,7 @@ class CpuExecutable : public exec::Executable {
       tiles_.emplace_back();
       libraries_.emplace_back();
       if (kernel.kind == graph::Template::op) {
-        libraries_.back() = backend.find_op_kernel(plan_.graph, plan_.graph[kernel.op_node]);
+        libraries_.back() = backend.find_op_kernel(plan_.graph[kernel.op_node]);
         if (libraries_.back()) workspace_bytes_ = std::max(workspace_bytes_, libraries_.back()->workspace_bytes());
         continue;
       }
@@ -164,9 +164,9 @@ CpuBackend::CpuBackend(int threads, Isa isa)
   libraries_.push_back(lapack_provider(pool_));
 }
 
-std::unique_ptr<exec::OpKernel> CpuBackend::find_op_kernel(const graph::Graph& graph, const graph::Node& node) const {
+std::unique_ptr<exec::OpKernel> CpuBackend::find_op_kernel(const graph::Node& node) const {
   for (const std::unique_ptr<exec::OpKernelProvider>& library : libraries_) {
-    if (std::unique_ptr<exec::OpKernel> kernel = library->find(graph, node)) return kernel;
+    if (std::unique_ptr<exec::OpKernel> kernel = library->find(node)) return kernel;
   }
   return nullptr;
 }

@@ -42,7 +42,7 @@ class CpuBackend : public exec::Backend {
   }
 
   /// Returns the op kernel of the first library that has one for a node; null: there is none.
-  std::unique_ptr<exec::OpKernel> find_op_kernel(const graph::Graph& graph, const graph::Node& node) const;
+  std::unique_ptr<exec::OpKernel> find_op_kernel(const graph::Node& node) const;
 
   ThreadPool& pool() { return pool_; }
   const KernelTable& table() const { return table_; }

@@ -1,6 +1,8 @@
 #include "backend/cpu/op_kernels.h"
 
 #include <algorithm>
+#include <array>
+#include <cassert>
 #include <cstring>
 
 #include "backend/cpu/ranges.h"
@@ -52,6 +54,14 @@ Layout with_axis_last(const Layout& in, int axis) {
   return permute(in, order);
 }
 
+void convert(const KernelTable& table, std::byte* out, DType to, const std::byte* in, DType from, int64_t count) {
+  const MapKernel cast = table.cast[static_cast<int>(from)][static_cast<int>(to)];
+  in_parts(count, [&](int64_t first, int64_t part) {
+    const void* operands[1] = {in + first * static_cast<int64_t>(size_of(from))};
+    cast(out + first * static_cast<int64_t>(size_of(to)), operands, static_cast<size_t>(part));
+  });
+}
+
 void store_in_order(const KernelTable& table, std::byte* out, const std::byte* in, const Layout& layout, size_t size) {
   const auto [access, walk] = walk_of(layout);
   for_runs(access, walk, 0, count_of(layout.shape),
@@ -69,7 +79,7 @@ OpRun::OpRun(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunSta
       state(state),
       node(plan.graph[kernel.op_node]),
       id(kernel.op_node),
-      out(state.buffers[kernel.buffers[kernel.buffers.size() - kernel.written]]),
+      out(state.buffers[graph::written_by(kernel).front()]),
       plan_(plan),
       kernel_(kernel) {}
 
@@ -106,17 +116,21 @@ std::byte* OpRun::temporary(uint64_t bytes) {
 namespace {
 
 void run_by_library(OpRun& run, exec::OpKernel& library, std::byte* workspace) {
-  std::vector<const std::byte*> operands;
-  std::vector<std::byte*> results;
-  for (int i = 0; i < static_cast<int>(run.node.args.size()); ++i) {
-    const std::optional<Layout> order = library.order_of(static_cast<size_t>(i), run.layout(i));
-    operands.push_back(order ? run.in_order(i, *order) : run.data(i));
+  constexpr size_t kMostOperands = 4;
+  std::array<const std::byte*, kMostOperands> operands{};
+  std::array<std::byte*, kMaxResults> results{};
+  const size_t operand_count = run.node.args.size(), result_count = static_cast<size_t>(run.node.def().results);
+  assert(operand_count <= kMostOperands);
+  for (size_t i = 0; i < operand_count; ++i) {
+    const int arg = static_cast<int>(i);
+    const Layout* const order = library.order_of(i, run.layout(arg));
+    operands[i] = order ? run.in_order(arg, *order) : run.data(arg);
   }
-  for (int i = 0; i < run.node.def().results; ++i) results.push_back(run.result(i));
+  for (size_t i = 0; i < result_count; ++i) results[i] = run.result(static_cast<int>(i));
   const std::function<void(int64_t, int64_t)> report = [&](int64_t element, int64_t value) {
     run.state.report(run.node.order, run.id, element, value);
   };
-  library.run({operands, results, workspace, report});
+  library.run({{operands.data(), operand_count}, {results.data(), result_count}, workspace, report});
 }
 
 }  // namespace
@@ -253,21 +267,13 @@ void run_nonzero(OpRun& run) {
 
 namespace {
 
-void cast_parts(OpRun& run, std::byte* out, DType to, const std::byte* in, DType from, int64_t count) {
-  const MapKernel cast = run.backend.table().cast[static_cast<int>(from)][static_cast<int>(to)];
-  in_parts(count, [&](int64_t first, int64_t part) {
-    const void* operands[1] = {in + first * static_cast<int64_t>(size_of(from))};
-    cast(out + first * static_cast<int64_t>(size_of(to)), operands, static_cast<size_t>(part));
-  });
-}
-
 /// Returns the operand's elements as i64, in row-major order; as unsigned numbers, whose overflow is defined.
 const uint64_t* widened(OpRun& run, int arg) {
   const std::byte* in = run.in_order(arg);
   if (run.dtype(arg) == DType::i64) return reinterpret_cast<const uint64_t*>(in);
   const int64_t count = count_of(run.layout(arg).shape);
   std::byte* out = run.temporary(static_cast<uint64_t>(count) * sizeof(int64_t));
-  cast_parts(run, out, DType::i64, in, run.dtype(arg), count);
+  convert(run.backend.table(), out, DType::i64, in, run.dtype(arg), count);
   return reinterpret_cast<const uint64_t*>(out);
 }
 
@@ -293,7 +299,7 @@ void run_integer_product(OpRun& run) {
       out[i * n + j] = sum;
     }
   }
-  if (!is_wide) cast_parts(run, run.out, run.node.dtype, sums, DType::i64, count);
+  if (!is_wide) convert(run.backend.table(), run.out, run.node.dtype, sums, DType::i64, count);
 }
 
 /// Adds windows in the order of the position within them.

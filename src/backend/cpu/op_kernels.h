@@ -49,6 +49,8 @@ class OpRun {
 
 /// Returns the layout with `axis` moved to the end.
 Layout with_axis_last(const Layout& in, int axis);
+/// Converts elements to another dtype.
+void convert(const KernelTable& table, std::byte* out, DType to, const std::byte* in, DType from, int64_t count);
 /// Stores elements in row-major order of `layout`, relative to `out`.
 void store_in_order(const KernelTable& table, std::byte* out, const std::byte* in, const Layout& layout, size_t size);
 

@@ -49,27 +49,20 @@ void solve(bool upper, bool transposed, int n, int columns, const double* a, int
               CblasNonUnit, n, columns, 1, a, stride, x, columns);
 }
 
-uint64_t squared(int64_t n) { return static_cast<uint64_t>(n * n); }
-
-/// The extents of an op on batches of matrices, which are its first operand's last two axes.
+/// The extents of a batch of square matrices.
 struct Batch {
-  int64_t count = 1;
-  int64_t n = 0;
-  explicit Batch(const Layout& layout) {
-    const int rank = layout.rank();
-    for (int i = 0; i < rank - 2; ++i) count *= layout.shape[i].hint();
-    n = layout.shape[rank - 1].hint();
-  }
+  int64_t count, n;
+  explicit Batch(const Layout& layout)
+      : count(exec::batch_count(layout.shape)), n(layout.shape[layout.rank() - 1].hint()) {}
 };
 
 /// A factorisation of each matrix of a batch, computed in f64 whatever the dtype, as NumPy's are: the results are
 /// f64's, rounded once.
 class FactorisationKernel : public exec::OpKernel {
  public:
-  FactorisationKernel(const graph::Node& node, ThreadPool& pool, uint64_t bytes_each)
-      : pool_(pool),
-        batch_(node.args[0].layout),
-        bytes_each_((bytes_each + graph::kAlignment - 1) & ~(graph::kAlignment - 1)) {}
+  /// `bytes_for`: the workspace of a matrix with so many rows.
+  FactorisationKernel(const graph::Node& node, ThreadPool& pool, uint64_t (*bytes_for)(int64_t rows))
+      : pool_(pool), batch_(node.args[0].layout), bytes_each_(graph::aligned(bytes_for(batch_.n))) {}
   uint64_t workspace_bytes() const override {
     return bytes_each_ * static_cast<uint64_t>(batch_.count > 1 ? pool_.size() : 1);
   }
@@ -95,11 +88,12 @@ class FactorisationKernel : public exec::OpKernel {
 
 template <class T> class CholeskyKernel final : public FactorisationKernel {
  public:
-  CholeskyKernel(const graph::Node& node, ThreadPool& pool)
-      : FactorisationKernel(node, pool, sizeof(double) * squared(Batch(node.args[0].layout).n)) {}
+  CholeskyKernel(const graph::Node& node, ThreadPool& pool) : FactorisationKernel(node, pool, bytes_for) {}
   std::string name() const override { return "cholesky (LAPACK)"; }
 
  private:
+  static uint64_t bytes_for(int64_t n) { return sizeof(double) * static_cast<uint64_t>(n * n); }
+
   void factorise_one(const exec::OpCall& call, int64_t i, std::byte* workspace) const override {
     const int64_t elements = n() * n();
     auto* const lower = reinterpret_cast<double*>(workspace);
@@ -117,13 +111,12 @@ template <class T> class CholeskyKernel final : public FactorisationKernel {
 
 template <class T> class EighKernel final : public FactorisationKernel {
  public:
-  EighKernel(const graph::Node& node, ThreadPool& pool) : FactorisationKernel(node, pool, bytes_for(node)) {}
+  EighKernel(const graph::Node& node, ThreadPool& pool) : FactorisationKernel(node, pool, bytes_for) {}
   std::string name() const override { return "eigh (LAPACK)"; }
 
  private:
   /// The vectors in columns, the values, and what LAPACK needs.
-  static uint64_t bytes_for(const graph::Node& node) {
-    const int64_t n = Batch(node.args[0].layout).n;
+  static uint64_t bytes_for(int64_t n) {
     return sizeof(double) * static_cast<uint64_t>(n * n + n + double_workspace(n)) +
            sizeof(int) * static_cast<uint64_t>(int_workspace(n));
   }
@@ -165,8 +158,8 @@ template <class T> class SolveKernel final : public exec::OpKernel {
     order_ = as.ordered;
   }
   std::string name() const override { return "solve_triangular (OpenBLAS)"; }
-  std::optional<Layout> order_of(size_t operand, const Layout& layout) const override {
-    return operand == 0 ? order_ : layout;
+  const Layout* order_of(size_t operand, const Layout& layout) const override {
+    return operand == 0 ? &order_ : &layout;
   }
 
   void run(const exec::OpCall& call) override {
@@ -205,7 +198,7 @@ constexpr std::pair<Op, std::unique_ptr<exec::OpKernel> (*)(const graph::Node&, 
 class LapackProvider final : public exec::OpKernelProvider {
  public:
   explicit LapackProvider(ThreadPool& pool) : pool_(pool) {}
-  std::unique_ptr<exec::OpKernel> find(const graph::Graph&, const graph::Node& node) override {
+  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
     for (const auto& [op, make_kernel] : kRows) {
       if (op == node.op) return make_kernel(node, pool_);
     }

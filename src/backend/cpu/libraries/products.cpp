@@ -5,8 +5,8 @@
 
 #include "backend/cpu/libraries/blas.h"
 #include "backend/cpu/libraries/libraries.h"
+#include "backend/cpu/op_kernels.h"
 #include "backend/cpu/ranges.h"
-#include "base/run_watch.h"
 #include "exec/address_check.h"
 #include "exec/matrix_layout.h"
 #include "graph/plan.h"
@@ -71,72 +71,67 @@ class ProductKernel final : public exec::OpKernel {
         b_(node.args[1].layout, compute_ != dtype_) {
     const Shape& shape = node.shape;
     const int rank = shape.rank();
-    m_ = shape[rank - 2].hint();
-    n_ = shape[rank - 1].hint();
-    k_ = node.args[0].layout.shape[rank - 1].hint();
-    for (int i = 0; i < rank - 2; ++i) batches_ *= shape[i].hint();
+    product_ = {exec::batch_count(shape),
+                shape[rank - 2].hint(),
+                shape[rank - 1].hint(),
+                node.args[0].layout.shape[rank - 1].hint(),
+                a_.matrix,
+                b_.matrix,
+                nullptr};
   }
 
   std::string name() const override { return "matmul (OpenBLAS)"; }
   uint64_t workspace_bytes() const override {
-    return compute_ == dtype_ ? 0 : bytes(a_.count) + bytes(b_.count) + bytes(batches_ * m_ * n_);
+    return compute_ == dtype_ ? 0 : bytes(a_.count) + bytes(b_.count) + bytes(count());
   }
-  std::optional<Layout> order_of(size_t operand, const Layout&) const override {
-    return operand == 0 ? a_.order : b_.order;
+  const Layout* order_of(size_t operand, const Layout&) const override {
+    const std::optional<Layout>& order = operand == 0 ? a_.order : b_.order;
+    return order ? &*order : nullptr;
   }
 
   void run(const exec::OpCall& call) override {
-    const int64_t count = batches_ * m_ * n_;
-    if (count == 0) return;
-    if (k_ == 0) return fill_identity(call.results[0], Op::sum, dtype_, count);
-    Matrix a = a_.matrix, b = b_.matrix;
-    a.data = call.operands[0];
-    b.data = call.operands[1];
+    if (count() == 0) return;
+    if (product_.k == 0) return fill_identity(call.results[0], Op::sum, dtype_, count());
+    product_.a.data = call.operands[0];
+    product_.b.data = call.operands[1];
+    product_.c = call.results[0];
     if (compute_ == dtype_) {
-      if (!a_.order) check_reach(a, a_.layout);
-      if (!b_.order) check_reach(b, b_.layout);
-      return multiply_all(a, b, call.results[0]);
+      if (!a_.order) check_reach(product_.a, a_.layout);
+      if (!b_.order) check_reach(product_.b, b_.layout);
+      return multiply_all();
     }
     std::byte* const wide_a = call.workspace;
     std::byte* const wide_b = wide_a + bytes(a_.count);
-    std::byte* const sums = wide_b + bytes(b_.count);
-    cast(wide_a, compute_, a.data, dtype_, a_.count);
-    cast(wide_b, compute_, b.data, dtype_, b_.count);
-    a.data = wide_a;
-    b.data = wide_b;
-    multiply_all(a, b, sums);
-    cast(call.results[0], dtype_, sums, compute_, count);
+    product_.c = wide_b + bytes(b_.count);
+    convert(table_, wide_a, compute_, call.operands[0], dtype_, a_.count);
+    convert(table_, wide_b, compute_, call.operands[1], dtype_, b_.count);
+    product_.a.data = wide_a;
+    product_.b.data = wide_b;
+    multiply_all();
+    convert(table_, call.results[0], dtype_, product_.c, compute_, count());
   }
 
  private:
-  /// Returns the bytes of elements in the dtype of the sums, rounded up so that what follows is aligned.
-  uint64_t bytes(int64_t count) const {
-    return (static_cast<uint64_t>(count) * size_of(compute_) + graph::kAlignment - 1) & ~(graph::kAlignment - 1);
-  }
-  void multiply_all(const Matrix& a, const Matrix& b, std::byte* out) {
-    const Product product{batches_, m_, n_, k_, a, b, out};
-    if (compute_ == DType::f32) multiply<float>(product, pool_);
-    else multiply<double>(product, pool_);
-  }
-  void cast(std::byte* out, DType to, const std::byte* in, DType from, int64_t count) const {
-    const MapKernel kernel = table_.cast[static_cast<int>(from)][static_cast<int>(to)];
-    in_parts(count, [&](int64_t first, int64_t part) {
-      const void* operands[1] = {in + first * static_cast<int64_t>(size_of(from))};
-      kernel(out + first * static_cast<int64_t>(size_of(to)), operands, static_cast<size_t>(part));
-    });
+  /// Returns the number of elements of the result.
+  int64_t count() const { return product_.batches * product_.m * product_.n; }
+  /// Returns the bytes of elements in the dtype of the sums.
+  uint64_t bytes(int64_t elements) const { return graph::aligned(static_cast<uint64_t>(elements) * size_of(compute_)); }
+  void multiply_all() {
+    if (compute_ == DType::f32) multiply<float>(product_, pool_);
+    else multiply<double>(product_, pool_);
   }
 
   ThreadPool& pool_;
   const KernelTable& table_;
   DType dtype_, compute_;
   MatrixOperand a_, b_;
-  int64_t batches_ = 1, m_ = 0, n_ = 0, k_ = 0;
+  Product product_;  // its addresses are those of the last run
 };
 
 class ProductsProvider final : public exec::OpKernelProvider {
  public:
   ProductsProvider(ThreadPool& pool, const KernelTable& table) : pool_(pool), table_(table) {}
-  std::unique_ptr<exec::OpKernel> find(const graph::Graph&, const graph::Node& node) override {
+  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
     if (node.op != Op::matmul || !is_float(node.dtype)) return nullptr;
     return std::make_unique<ProductKernel>(node, pool_, table_);
   }

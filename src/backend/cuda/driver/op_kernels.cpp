@@ -32,8 +32,6 @@ struct OpCall {
   DType dtype(size_t arg) const { return plan.graph[node.args[arg].node].dtype; }
   /// Returns the operand's layout with the offset of this run.
   Layout layout(size_t arg) const { return in_run(node.args[arg].layout, symbols); }
-  /// Returns the buffers of the results that are read.
-  std::span<const uint32_t> written() const { return std::span(kernel.buffers).last(kernel.written); }
   /// Returns the address of the operand's buffer.
   std::byte* base(size_t arg) const {
     size_t position = 0;
@@ -115,8 +113,9 @@ RunError run_on_host(const OpCall& call) {
   const TensorType type{call.node.dtype, call.node.shape};
   const graph::NodeId node =
       graph.add(call.node.def(), std::move(args), call.node.attrs, type, call.node.span, call.node.order);
-  for (size_t i = 0; i < call.written().size(); ++i) {
-    const Node& of = call.plan.graph[call.plan.buffers[call.written()[i]].node];
+  const std::span<const uint32_t> written = graph::written_by(call.kernel);
+  for (size_t i = 0; i < written.size(); ++i) {
+    const Node& of = call.plan.graph[call.plan.buffers[written[i]].node];
     const graph::NodeId result =
         of.is_result() ? graph.add_result(node, call.kernel.results[i], {of.dtype, of.shape}) : node;
     graph.outputs.push_back({result, Layout::contiguous(of.shape)});
@@ -129,8 +128,7 @@ RunError run_on_host(const OpCall& call) {
   }
   for (size_t i = 0; i < results.size(); ++i) {
     const auto bytes = static_cast<uint64_t>(element_count(results[i].shape()).hint()) * size_of(results[i].dtype());
-    if (bytes > 0)
-      call.gpu.device.copy_to_device(address_of(call.addresses[call.written()[i]]), results[i].data(), bytes);
+    if (bytes > 0) call.gpu.device.copy_to_device(address_of(call.addresses[written[i]]), results[i].data(), bytes);
   }
   return {};
 }

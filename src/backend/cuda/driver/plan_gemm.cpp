@@ -58,7 +58,7 @@ PlanGemm::PlanGemm(const graph::Node& node, bool tf32) {
   gemm_.m = shape[rank - 2].hint();
   gemm_.n = shape[rank - 1].hint();
   gemm_.k = node.args[0].layout.shape[rank - 1].hint();
-  for (int i = 0; i < rank - 2; ++i) gemm_.batch *= shape[i].hint();
+  gemm_.batch = exec::batch_count(shape);
   gemm_.c = {gemm_.n, false, gemm_.m * gemm_.n};
   for (size_t arg = 0; arg < 2; ++arg) {
     const Layout& layout = node.args[arg].layout;
