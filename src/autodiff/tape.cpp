@@ -34,6 +34,7 @@ void TensorNumbers::grow() {
 namespace {
 
 const Attrs kNoAttrs;
+constexpr size_t kFewResults = 16;  // of short functions, whose gradients take as long as a few allocations
 
 /// Whether the derivative may need attributes: most calls have none.
 bool reads_attrs(const OpDef& def) { return def.traits.operands != OperandRule::promoted; }
@@ -78,6 +79,7 @@ void Tape::record(const OpDef& def, std::span<const Operand> operands, const Att
     operand_nodes_.push_back(node_of(operand));
   }
   most_operands_ = std::max(most_operands_, call.operand_count);
+  if (results_.empty()) results_.reserve(kFewResults);
   call.first_result = static_cast<uint32_t>(results_.size());
   call.result_count = static_cast<uint32_t>(results.size());
   for (const Tensor& result : results) {

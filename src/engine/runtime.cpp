@@ -292,51 +292,32 @@ std::optional<uint32_t> EngineRuntime::run_loop_body(Frame& frame, const Loop& l
 
 // ---- Ops ---------------------------------------------------------------------------------------------------------
 
-void EngineRuntime::before(const OpDef& op, DType result) {
+void EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                        std::span<const TensorType> types, std::span<Tensor> results) {
   if (trace()) trace()->check_limits();
   // If the region catches the error of an op on its elements, the error must be raised here and not later.
-  if (trace() && may_fail(op, result) && interpreter_.is_guarded(trace()->depth(), trace()->loop())) {
+  if (trace() && may_fail(op, types[0].dtype) && interpreter_.is_guarded(trace()->depth(), trace()->loop())) {
     abort_trace("an op in a try may fail on its elements");
   }
   look_at_memory();
-}
-
-Results EngineRuntime::run_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                                std::span<const TensorType> types) {
-  before(op, types[0].dtype);
-  const Device device = device_of(operands);
-  if (trace()) {
-    trace()->enter_device(device);
-    return trace()->record_many(op, operands, attrs, types, origin(), device);
+  if (op.op == Op::to_device) {
+    results[0] = move(operands[0].tensor, attrs);
+    return;
   }
-  if (exec::Timeline* timeline = devices_.timeline()) timeline->set_origin(origin());
-  std::vector<TensorType> numeric(types.begin(), types.end());
-  for (TensorType& type : numeric) type.shape = tsl::without_symbols(type.shape);
-  const bool may_donate = !listeners().listening() && !options_.check_nan;
-  Results results = eager_.run_many(op, operands, without_symbols(attrs), numeric, device, may_donate);
-  for (const Tensor& result : results) {
-    if (options_.check_nan && result) nan_check_.check(op, operands, result);
-  }
-  return results;
-}
-
-Tensor EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                          const TensorType& result) {
-  before(op, result.dtype);
-  if (op.op == Op::to_device) return move(operands[0].tensor, attrs);
   const Device device = device_of(operands);
   if (trace()) trace()->enter_device(device);
-  if (trace()) return trace()->record(op, operands, attrs, result, origin(), device);
+  if (trace()) return trace()->record(op, operands, attrs, types, origin(), device, results);
   if (exec::Timeline* timeline = devices_.timeline()) timeline->set_origin(origin());
-  if (options_.check_nan) {  // there are no traces
-    const Tensor computed = eager_.run(op, operands, attrs, result, device, false);
-    nan_check_.check(op, operands, computed);
-    return computed;
+  const bool may_donate = !listeners().listening() && !options_.check_nan;
+  if (!has_pending_symbols()) {
+    eager_.run(op, operands, attrs, types, device, may_donate, results);
+  } else {
+    ResultTypes numeric;
+    for (size_t i = 0; i < types.size(); ++i) numeric[i] = {types[i].dtype, tsl::without_symbols(types[i].shape)};
+    eager_.run(op, operands, without_symbols(attrs), {numeric.data(), types.size()}, device, may_donate, results);
   }
-  const bool may_donate = !listeners().listening();
-  if (!has_pending_symbols()) return eager_.run(op, operands, attrs, result, device, may_donate);
-  const TensorType type{result.dtype, tsl::without_symbols(result.shape)};
-  return eager_.run(op, operands, without_symbols(attrs), type, device, may_donate);
+  if (!options_.check_nan) return;
+  for (const Tensor& result : results) nan_check_.check(op, operands, result);
 }
 
 Tensor EngineRuntime::move(const Tensor& tensor, const Attrs& attrs) {

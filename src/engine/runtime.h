@@ -113,13 +113,10 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   /// Lets runs be deferred while no `try` could catch their errors.
   void defer_errors();
 
-  Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override;
-  Results run_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                   std::span<const TensorType> types) override;
+  void run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, std::span<const TensorType> types,
+           std::span<Tensor> results) override;
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
              std::span<const Tensor> results) override;
-  /// Prepares for running or recording an op whose first result has this dtype.
-  void before(const OpDef& op, DType result);
   Tensor move(const Tensor& tensor, const Attrs& attrs);
   /// Gives a host read its line in the profile.
   void locate_read();

@@ -131,20 +131,6 @@ EagerExecutor::Entry EagerExecutor::compile(Device device, const OpDef& op, std:
   return entry;
 }
 
-Tensor EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                          const TensorType& type, Device device, bool may_donate) {
-  Tensor result;
-  run(op, operands, attrs, {&type, 1}, device, may_donate, {&result, 1});
-  return result;
-}
-
-Results EagerExecutor::run_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                                std::span<const TensorType> types, Device device, bool may_donate) {
-  Results results;
-  run(op, operands, attrs, types, device, may_donate, {results.data(), types.size()});
-  return results;
-}
-
 void EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                         std::span<const TensorType> types, Device device, bool may_donate, std::span<Tensor> results) {
   devices_.at(device);  // makes it active
@@ -166,10 +152,7 @@ void EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, cons
     if (may_donate) donated_.push_back(static_cast<char>(operand.dying_references + 1));  // and the operand's own
   }
   const ClearOnExit clear_on_exit(inputs_);
-  run(found->second.plan, device, results);
-}
-
-void EagerExecutor::run(const std::shared_ptr<exec::Executable>& plan, Device device, std::span<Tensor> results) {
+  const std::shared_ptr<exec::Executable>& plan = found->second.plan;
   DeferredErrors& errors = devices_.deferred_errors();
   if (std::optional<std::vector<CallSite>> calls = errors.begin(*plan, 0)) {
     const uint32_t number = plan->deferred_runs()->run_deferred(inputs_, donated_, numbers_, results);

@@ -15,14 +15,11 @@ class EagerExecutor {
  public:
   explicit EagerExecutor(Devices& devices) : devices_(devices) {}
 
-  /// Computes one op on the device of its tensor operands. If `may_donate`, operands without other references may
-  /// donate their memory to the result. Throws Failure for errors that depend on elements' values.
-  Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
-             Device device, bool may_donate);
-
-  /// As run(), for an op of several results.
-  Results run_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                   std::span<const TensorType> types, Device device, bool may_donate);
+  /// Computes one op on the device of its tensor operands, and fills `results`, which have these types. If
+  /// `may_donate`, operands without other references may donate their memory to a result. Throws Failure for errors
+  /// that depend on elements' values.
+  void run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, std::span<const TensorType> types,
+           Device device, bool may_donate, std::span<Tensor> results);
 
  private:
   using Key = std::vector<uint64_t>;
@@ -34,13 +31,8 @@ class EagerExecutor {
     std::shared_ptr<exec::Executable> plan;
   };
 
-  /// Runs an op, and fills `results`, which have these types.
-  void run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, std::span<const TensorType> types,
-           Device device, bool may_donate, std::span<Tensor> results);
   void make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                 std::span<const TensorType> types, Device device);
-  /// Runs a plan on the operands in `inputs_`.
-  void run(const std::shared_ptr<exec::Executable>& plan, Device device, std::span<Tensor> results);
   Entry compile(Device device, const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                 std::span<const TensorType> types);
 

@@ -68,8 +68,9 @@ graph::NodeId Recorder::node_of(uint32_t index) {
   return value.node;
 }
 
-graph::NodeId Recorder::add_node(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                                 const TensorType& type, const Origin& origin, Device device) {
+void Recorder::record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                      std::span<const TensorType> types, const Origin& origin, Device device,
+                      std::span<Tensor> results) {
   assert(is_empty() || device == device_);
   device_ = device;
   std::vector<graph::Arg> args;
@@ -86,7 +87,11 @@ graph::NodeId Recorder::add_node(const OpDef& op, std::span<const Operand> opera
     }
     args.push_back(std::move(arg));
   }
-  return graph_.add(op, std::move(args), attrs, type, origin, order_++);
+  const graph::NodeId node = graph_.add(op, std::move(args), attrs, types[0], origin, order_++);
+  for (size_t i = 0; i < types.size(); ++i) {
+    const graph::NodeId result = op.results > 1 ? graph_.add_result(node, static_cast<int>(i), types[i]) : node;
+    results[i] = deferred(result, types[i], device);
+  }
 }
 
 Tensor Recorder::deferred(graph::NodeId node, const TensorType& type, Device device) {
@@ -96,20 +101,6 @@ Tensor Recorder::deferred(graph::NodeId node, const TensorType& type, Device dev
   value.device = device;
   value.layout = Layout::contiguous(type.shape);
   return deferred(std::move(value));
-}
-
-Tensor Recorder::record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
-                        const Origin& origin, Device device) {
-  return deferred(add_node(op, operands, attrs, type, origin, device), type, device);
-}
-
-Results Recorder::record_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                              std::span<const TensorType> types, const Origin& origin, Device device) {
-  const graph::NodeId node = add_node(op, operands, attrs, types[0], origin, device);
-  Results results;
-  for (size_t i = 0; i < types.size(); ++i)
-    results[i] = deferred(graph_.add_result(node, static_cast<int>(i), types[i]), types[i], device);
-  return results;
 }
 
 const graph::Node* Recorder::producer(const Tensor& tensor) const {

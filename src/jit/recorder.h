@@ -58,13 +58,10 @@ class Recorder : public Recording {
 
   /// Makes a deferred tensor for the tensor in `slot` of the run, with this layout (its sizes may be symbols).
   Tensor input(DType dtype, const Layout& layout, uint32_t slot, Device device = {});
-  /// Adds an op and returns its deferred result. All tensor operands must be deferred in this recorder; all ops since
-  /// the last cut must be on the same device.
-  Tensor record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
-                const Origin& origin, Device device = {});
-  /// As record(), for an op of several results.
-  Results record_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                      std::span<const TensorType> types, const Origin& origin, Device device);
+  /// Adds an op, and fills `results`, which have these types, with its deferred results. All tensor operands must be
+  /// deferred in this recorder; all ops since the last cut must be on the same device.
+  void record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, std::span<const TensorType> types,
+              const Origin& origin, Device device, std::span<Tensor> results);
   /// Returns the position in the program of the op that is recorded next.
   uint32_t next_order() const { return order_; }
   /// Registers a view that was made elsewhere, so that its value counts as alive.
@@ -105,8 +102,6 @@ class Recorder : public Recording {
   };
 
   graph::NodeId node_of(uint32_t value);
-  graph::NodeId add_node(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
-                         const Origin& origin, Device device);
   /// Makes the deferred tensor of a node of this type.
   Tensor deferred(graph::NodeId node, const TensorType& type, Device device);
   Tensor deferred(Value value);

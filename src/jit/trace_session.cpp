@@ -111,8 +111,9 @@ Tensor TraceSession::deferred(const Tensor& tensor) {
   return stand_in;
 }
 
-std::vector<Operand> TraceSession::begin_op(const OpDef& op, std::span<const Operand> operands, DType result,
-                                            const Origin& origin) {
+void TraceSession::record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                          std::span<const TensorType> types, const Origin& origin, Device device,
+                          std::span<Tensor> results) {
   std::vector<Operand> inputs(operands.begin(), operands.end());
   for (Operand& operand : inputs) {
     if (operand.is_tensor()) operand.tensor = deferred(operand.tensor);
@@ -122,23 +123,11 @@ std::vector<Operand> TraceSession::begin_op(const OpDef& op, std::span<const Ope
                              !context_.runtime().listeners().listening() &&
                              !tracing_.interpreter.frame().proto->is_library;
   if (is_of_program) unused_results_.called(recorder_->next_order());
-  if (may_fail(op, result))
+  if (may_fail(op, types[0].dtype))
     failure_sites_.push_back(
         {recorder_->next_order(), tracing_.interpreter.calls(depth_, tracing_.interpreter.depth())});
-  return inputs;
-}
-
-Tensor TraceSession::record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                            const TensorType& type, const Origin& origin, Device device) {
-  const std::vector<Operand> inputs = begin_op(op, operands, type.dtype, origin);
   element_writes_ += op.op == Op::assign_view && device.is_host() && element_count(attrs.view.shape).same(1);
-  return recorder_->record(op, inputs, attrs, type, origin, device);
-}
-
-Results TraceSession::record_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                                  std::span<const TensorType> types, const Origin& origin, Device device) {
-  const std::vector<Operand> inputs = begin_op(op, operands, types[0].dtype, origin);
-  return recorder_->record_many(op, inputs, attrs, types, origin, device);
+  recorder_->record(op, inputs, attrs, types, origin, device, results);
 }
 
 /// Makes a view depend on symbols: a tensor with elements has a numeric layout, but a view of it that depends on

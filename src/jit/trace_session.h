@@ -136,11 +136,9 @@ class TraceSession {
   Value take_input(InputSource source, const Value& value);
   /// Called before a captured variable is used: records it as an input.
   void enter(Cell& cell);
-  Tensor record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
-                const Origin& origin, Device device);
-  /// As record(), for an op of several results.
-  Results record_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                      std::span<const TensorType> types, const Origin& origin, Device device);
+  /// Records an op, and fills `results`, which have these types.
+  void record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, std::span<const TensorType> types,
+              const Origin& origin, Device device, std::span<Tensor> results);
   /// Called before an op is recorded. Ends the segment if the op is on another device.
   void enter_device(Device device);
   /// Copies a tensor to another device; the copy is contiguous.
@@ -177,8 +175,6 @@ class TraceSession {
   void discard();
 
  private:
-  /// Notes that an op is recorded, whose first result has this dtype. Returns its operands, deferred.
-  std::vector<Operand> begin_op(const OpDef& op, std::span<const Operand> operands, DType result, const Origin& origin);
   struct Entered {
     Ref<Cell> cell;
     Value original;

@@ -289,12 +289,10 @@ class Ops {
   virtual int64_t tensor_limit(Device) { return memory_limit(); }
   /// Returns the device of a result: that of the operands, else device().
   Device device_of(std::span<const Operand> operands);
-  /// Computes or records an op that is not a view, with operands that are promoted, broadcast and checked.
-  virtual Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                     const TensorType& result) = 0;
-  /// As run(), for an op of several results.
-  virtual Results run_many(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                           std::span<const TensorType> types) = 0;
+  /// Computes or records an op that is not a view, with operands that are promoted, broadcast and checked. Fills
+  /// `results`, which have these types.
+  virtual void run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                   std::span<const TensorType> types, std::span<Tensor> results) = 0;
   /// Called after every op, views included, with its results; tapes record op calls through it.
   virtual void after(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const Tensor>) {}
 

@@ -236,7 +236,8 @@ Tensor Ops::finish(const OpDef& def, std::span<const Operand> operands, const At
   if (def.results > 1) return call_many(def.op, operands, attrs)[0];
   const TensorType type = def.infer(operands, attrs);
   check_result(def, def.op == Op::to_device ? attrs.device : device_of(operands), type);
-  Tensor result = run(def, operands, attrs, type);
+  Tensor result;
+  run(def, operands, attrs, {&type, 1}, {&result, 1});
   after(def, operands, attrs, {&result, 1});
   return result;
 }
@@ -257,9 +258,10 @@ Results Ops::call_many(Op op, std::span<const Operand> operands, const Attrs& at
   }
   const ResultTypes types = infer_all(def, operands, attrs);
   for (int i = 0; i < def.results; ++i) check_result(def, device_of(operands), types[i]);
-  const std::span<const TensorType> of_op(types.data(), static_cast<size_t>(def.results));
-  Results results = run_many(def, operands, attrs, of_op);
-  after(def, operands, attrs, {results.data(), of_op.size()});
+  const auto count = static_cast<size_t>(def.results);
+  Results results;
+  run(def, operands, attrs, {types.data(), count}, {results.data(), count});
+  after(def, operands, attrs, {results.data(), count});
   return results;
 }
 

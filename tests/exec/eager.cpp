@@ -38,8 +38,12 @@ struct Fixture {
 
   Tensor run(Op op, std::vector<Operand> operands, bool may_donate = false) {
     const Tensor& first = operands[0].tensor;
-    const TensorType type{first.dtype(), first.shape()};
-    return eager.run(op_def(op), operands, {}, type, {}, may_donate);
+    return run(op, operands, {}, {first.dtype(), first.shape()}, may_donate);
+  }
+  Tensor run(Op op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type, bool may_donate) {
+    Tensor result;
+    eager.run(op_def(op), operands, attrs, {&type, 1}, {}, may_donate, {&result, 1});
+    return result;
   }
 };
 
@@ -88,7 +92,7 @@ TEST_CASE_METHOD(Fixture, "an operand with no other owner may donate its memory 
       const Tensor other = is_held ? x.with_layout(x.layout()) : Tensor();
       const std::vector<Operand> operands{Operand(std::move(x))};
       const TensorType type{DType::f32, {2}};
-      const Tensor result = eager.run(op_def(Op::neg), operands, {}, type, {}, may_donate);
+      const Tensor result = run(Op::neg, operands, {}, type, may_donate);
       CHECK(elements(result) == std::vector<float>{-1, -2});
       CHECK((result.data() == data) == (may_donate && !is_held));
       if (is_held) CHECK(elements(other) == std::vector<float>{1, 2});
@@ -102,7 +106,7 @@ TEST_CASE_METHOD(Fixture, "an operand whose owner does not read it again may don
       const Tensor owner = floats({1, 2});
       const Tensor other = is_held ? owner : Tensor();
       const std::vector<Operand> operands{is_dying ? Operand::dying(owner) : Operand(owner)};
-      const Tensor result = eager.run(op_def(Op::neg), operands, {}, {DType::f32, {2}}, {}, true);
+      const Tensor result = run(Op::neg, operands, {}, {DType::f32, {2}}, true);
       CHECK(elements(result) == std::vector<float>{-1, -2});
       CHECK((result.data() == owner.data()) == (is_dying && !is_held));
     }
@@ -114,7 +118,7 @@ TEST_CASE_METHOD(Fixture, "what only elements show is a Failure that says so", "
   CHECK_THROWS_WITH(divide(), "integer division by zero");
   const Attrs attrs;
   const std::vector<Operand> operands{floats({1, 2}), integers({0, 5})};
-  const auto take = [&] { eager.run(op_def(Op::take), operands, attrs, {DType::f32, {2}}, {}, false); };
+  const auto take = [&] { run(Op::take, operands, attrs, {DType::f32, {2}}, false); };
   CHECK_THROWS_WITH(take(), "index 5 is out of range for axis 0 with extent 2");
 }
 

@@ -19,7 +19,10 @@ struct Fixture {
 
   Tensor exp(const Tensor& t) {
     const Operand operand(t);
-    return recorder.record(op_def(Op::exp), {&operand, 1}, {}, {DType::f32, t.shape()}, Span{});
+    const TensorType type{DType::f32, t.shape()};
+    Tensor result;
+    recorder.record(op_def(Op::exp), {&operand, 1}, {}, {&type, 1}, Span{}, {}, {&result, 1});
+    return result;
   }
 };
 

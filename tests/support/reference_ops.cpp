@@ -237,10 +237,44 @@ Scalars iota(std::span<const Operand> operands, size_t count) {
   return out;
 }
 
+/// The elements along an axis in order, and their places.
+struct Sorted {
+  Scalars values, order;
+};
+Sorted sort(const Tensor& x, const Attrs& attrs, size_t count) {
+  const Scalars in = to_scalars(x);
+  const int axis = static_cast<int>(attrs.axis);
+  const size_t length = count_of({x.shape()[axis]}), kept = count_of({attrs.count});
+  size_t after = 1;
+  for (int i = axis + 1; i < x.rank(); ++i) after *= count_of({x.shape()[i]});
+  Scalars values(count), order(count);
+  for (size_t row = 0; length > 0 && row < in.size() / length; ++row) {
+    const auto element = [&](size_t i) { return in[row / after * length * after + i * after + row % after].as_real(); };
+    std::vector<size_t> places(length);
+    std::iota(places.begin(), places.end(), size_t{0});
+    std::stable_sort(places.begin(), places.end(), [&](size_t a, size_t b) {
+      return attrs.descending ? element(b) < element(a) : element(a) < element(b);
+    });
+    for (size_t i = 0; i < kept; ++i) {
+      const size_t at = row / after * kept * after + i * after + row % after;
+      values[at] = Scalar::of(element(places[i]));
+      order[at] = Scalar::of(static_cast<int64_t>(places[i]));
+    }
+  }
+  return {std::move(values), std::move(order)};
+}
+
 }  // namespace
 
-Tensor ReferenceOps::run(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
-                         const TensorType& result) {
+void ReferenceOps::run(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
+                       std::span<const TensorType> types, std::span<Tensor> results) {
+  const TensorType& result = types[0];
+  if (def.op == Op::sort) {
+    const Sorted sorted = sort(operands[0].tensor, attrs, count_of(result.shape));
+    results[0] = from_scalars(result.dtype, result.shape, sorted.values);
+    results[1] = from_scalars(types[1].dtype, types[1].shape, sorted.order);
+    return;
+  }
   const size_t count = count_of(result.shape);
   const auto compute = [&]() -> Scalars {
     switch (def.traits.fuses_as) {
@@ -262,33 +296,7 @@ Tensor ReferenceOps::run(const OpDef& def, std::span<const Operand> operands, co
       default: fail(ErrorName::wrong_argument_type, "the reference has no {}", def.name);
     }
   };
-  return from_scalars(result.dtype, result.shape, compute());
-}
-
-Results ReferenceOps::run_many(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
-                               std::span<const TensorType> types) {
-  if (def.op != Op::sort) fail(ErrorName::wrong_argument_type, "the reference has no {}", def.name);
-  const Tensor& x = operands[0].tensor;
-  const Scalars in = to_scalars(x);
-  const int axis = static_cast<int>(attrs.axis);
-  const size_t length = count_of({x.shape()[axis]}), kept = count_of({attrs.count});
-  size_t after = 1;
-  for (int i = axis + 1; i < x.rank(); ++i) after *= count_of({x.shape()[i]});
-  Scalars values(count_of(types[0].shape)), order(values.size());
-  for (size_t row = 0; length > 0 && row < in.size() / length; ++row) {
-    const auto element = [&](size_t i) { return in[row / after * length * after + i * after + row % after].as_real(); };
-    std::vector<size_t> places(length);
-    std::iota(places.begin(), places.end(), size_t{0});
-    std::stable_sort(places.begin(), places.end(), [&](size_t a, size_t b) {
-      return attrs.descending ? element(b) < element(a) : element(a) < element(b);
-    });
-    for (size_t i = 0; i < kept; ++i) {
-      const size_t at = row / after * kept * after + i * after + row % after;
-      values[at] = Scalar::of(element(places[i]));
-      order[at] = Scalar::of(static_cast<int64_t>(places[i]));
-    }
-  }
-  return {from_scalars(types[0].dtype, types[0].shape, values), from_scalars(types[1].dtype, types[1].shape, order)};
+  results[0] = from_scalars(result.dtype, result.shape, compute());
 }
 
 void ReferenceOps::after(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,

@@ -29,8 +29,8 @@ class ReferenceOps : public Ops {
   std::vector<Tensor> backward(const Tensor& output, const Tensor& grad, const std::vector<Tensor>& inputs);
 
  protected:
-  Tensor run(const OpDef&, std::span<const Operand>, const Attrs&, const TensorType& result) override;
-  Results run_many(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const TensorType> types) override;
+  void run(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const TensorType> types,
+           std::span<Tensor> results) override;
   void after(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const Tensor> results) override;
 };
 

@@ -27,13 +27,9 @@ class RecordingOps : public Ops {
   Tensor make(DType dtype, const Shape& shape) { return Tensor(dtype, Layout::contiguous(shape), nullptr); }
 
  protected:
-  Tensor run(const OpDef&, std::span<const Operand>, const Attrs&, const TensorType& result) override {
-    return make(result.dtype, result.shape);
-  }
-  Results run_many(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const TensorType> types) override {
-    Results results;
+  void run(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const TensorType> types,
+           std::span<Tensor> results) override {
     for (size_t i = 0; i < types.size(); ++i) results[i] = make(types[i].dtype, types[i].shape);
-    return results;
   }
   void after(const OpDef& def, std::span<const Operand> operands, const Attrs&,
              std::span<const Tensor> results) override {
