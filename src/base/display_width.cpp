@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <iterator>
 
+#include <fmt/format.h>
+
 namespace tsl {
 
 namespace {
@@ -106,17 +108,55 @@ int columns_of(char32_t c) {
   return c <= range.last ? range.columns : 1;
 }
 
+namespace {
+
+/// Returns the character that begins at a byte, and moves behind it. A byte that begins none stands for itself.
+char32_t next_character(std::string_view text, size_t& at) {
+  const auto first = static_cast<unsigned char>(text[at++]);
+  const int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : first >= 0xC0 ? 1 : 0;
+  char32_t point = more == 0 ? first : first & (0x3FU >> more);
+  for (int i = 0; i < more && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80; ++i)
+    point = point << 6 | (static_cast<unsigned char>(text[at++]) & 0x3F);
+  return point;
+}
+
+/// Whether a character controls a terminal or the direction of text.
+bool is_control(char32_t c) {
+  return c < U' ' || (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
+/// Calls replace(character) for each control, and appends what it returns, to the rest of the text.
+template <class Replace> std::string replace_controls(std::string_view text, Replace&& replace) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    const char32_t c = next_character(text, at);
+    if (is_control(c)) out += replace(c);
+    else out += text.substr(begin, at - begin);
+  }
+  return out;
+}
+
+}  // namespace
+
 size_t display_width(std::string_view text) {
   size_t width = 0;
   for (size_t at = 0; at < text.size();) {
-    const auto first = static_cast<unsigned char>(text[at++]);
-    const int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : first >= 0xC0 ? 1 : 0;
-    char32_t point = more == 0 ? U' ' : first & (0x3FU >> more);
-    for (int i = 0; i < more && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80; ++i)
-      point = point << 6 | (static_cast<unsigned char>(text[at++]) & 0x3F);
-    width += static_cast<size_t>(columns_of(point));
+    const char32_t c = next_character(text, at);
+    width += static_cast<size_t>(c < 0x100 ? 1 : columns_of(c));
   }
   return width;
+}
+
+std::string spell_controls(std::string_view text) {
+  return replace_controls(text, [](char32_t c) {
+    return c == U'\n' || c == U'\t' ? std::string(1, static_cast<char>(c))
+                                    : fmt::format("\\u{{{:x}}}", static_cast<uint32_t>(c));
+  });
+}
+
+std::string blank_controls(std::string_view text) {
+  return replace_controls(text, [](char32_t) { return " "; });
 }
 
 }  // namespace tsl

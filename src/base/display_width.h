@@ -1,7 +1,8 @@
-// How wide text is on a terminal.
+// How text appears on a terminal.
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace tsl {
@@ -11,5 +12,10 @@ int columns_of(char32_t c);
 
 /// Returns the columns that UTF-8 text takes. A byte that begins no character counts as one.
 size_t display_width(std::string_view text);
+
+/// Spells what controls a terminal or the direction of text, but for new lines and tabs: \u{1b}.
+std::string spell_controls(std::string_view text);
+/// Puts a blank in place of each such character, new lines and tabs as well.
+std::string blank_controls(std::string_view text);
 
 }  // namespace tsl

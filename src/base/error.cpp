@@ -111,8 +111,7 @@ Excerpt excerpt(std::string_view line, size_t before, size_t width) {
     shown.before = before - first + (first > 0 ? 1 : 0);
     shown.width = before < end ? std::min(width, end - before) : 1;
   }
-  const auto is_control = [](char c) { return (static_cast<unsigned char>(c) < ' ') || c == 0x7F; };
-  std::replace_if(shown.text.begin(), shown.text.end(), is_control, ' ');  // keeps the caret under the text
+  shown.text = blank_controls(shown.text);  // keeps the caret under the text
   return shown;
 }
 
@@ -138,9 +137,10 @@ std::string render_place(Span span, std::string_view text, const SourceMap& sour
   const std::string number = std::to_string(line), gutter(number.size(), ' ');
   const Excerpt shown = in_columns(excerpt(whole, column - 1, std::max<uint32_t>(width, 1)));
   const auto [accent, blue, plain] = colors;
-  return fmt::format("  {}-->{} {}:{}:{}\n   {}{} |{} {}\n   {}{} |{} {}{}{}{}{}{}\n", blue, plain, source.name(), line,
-                     column, blue, number, plain, shown.text, blue, gutter, plain, std::string(shown.before, ' '),
-                     accent, std::string(shown.width, '^'), plain, text.empty() ? "" : " ", text);
+  return fmt::format("  {}-->{} {}:{}:{}\n   {}{} |{} {}\n   {}{} |{} {}{}{}{}{}{}\n", blue, plain,
+                     spell_controls(source.name()), line, column, blue, number, plain, shown.text, blue, gutter, plain,
+                     std::string(shown.before, ' '), accent, std::string(shown.width, '^'), plain,
+                     text.empty() ? "" : " ", spell_controls(text));
 }
 
 std::string render_calls(const Error& error, const SourceMap& sources) {
@@ -154,7 +154,7 @@ std::string render_calls(const Error& error, const SourceMap& sources) {
       i += skipped;
     }
     const CallSite& site = error.called_from[i];
-    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", site.function, sources.location(site.span));
+    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", site.function, spell_controls(sources.location(site.span)));
   }
   return text + "\n";
 }
@@ -164,11 +164,14 @@ std::string render_calls(const Error& error, const SourceMap& sources) {
 std::string render(const Error& error, const SourceMap& sources, bool color) {
   const Colors colors = {!color ? "" : error.is_warning ? kYellow : kRed, color ? kBlue : "", color ? kReset : ""};
   const std::string heading = error.is_warning ? "warning" : fmt::format("error[{}]", name_of(error.kind()));
-  std::string text = fmt::format("{}{}{}: {}\n", colors.accent, heading, colors.plain, error.message);
+  std::string text = fmt::format("{}{}{}: {}\n", colors.accent, heading, colors.plain, spell_controls(error.message));
   if (error.span.valid()) text += render_place(error.span, "", sources, {colors.blue, colors.blue, colors.plain});
   for (const RelatedPlace& place : error.related) text += render_place(place.span, place.text, sources, colors);
-  for (const std::string& hint : error.hints) text += fmt::format("  {}={} {}\n", colors.blue, colors.plain, hint);
-  for (const std::string& note : error.notes) text += fmt::format("  {}-{} {}\n", colors.blue, colors.plain, note);
+  const auto add_line = [&](char sign, const std::string& line) {
+    text += fmt::format("  {}{}{} {}\n", colors.blue, sign, colors.plain, spell_controls(line));
+  };
+  for (const std::string& hint : error.hints) add_line('=', hint);
+  for (const std::string& note : error.notes) add_line('-', note);
   text += render_calls(error, sources);
   for (const Error& other : error.others) text += render(other, sources, color);
   return text;
@@ -208,6 +211,13 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+/// Whether a word is compared with names. Everything is near one or two letters; a long text takes long, and is no
+/// name.
+bool can_be_compared(std::string_view word) {
+  constexpr size_t kShortest = 3, kLongest = 100;
+  return word.size() >= kShortest && word.size() <= kLongest;
+}
+
 /// Puts the name that was written into an advice.
 std::string with_name(std::string_view advice, std::string_view name) {
   std::string text(advice);
@@ -218,12 +228,11 @@ std::string with_name(std::string_view advice, std::string_view name) {
 }  // namespace
 
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates) {
-  constexpr size_t kShortest = 3;  // everything is near a name of one or two letters
-  if (word.size() < kShortest) return "";
+  if (!can_be_compared(word)) return "";
   std::string best;
   size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;  // farther names do not help
   for (const std::string& candidate : candidates) {
-    if (candidate.size() < kShortest) continue;
+    if (!can_be_compared(candidate)) continue;
     const size_t distance = edit_distance(word, candidate);
     const bool is_first_of_equals = distance == best_distance && !best.empty() && candidate < best;
     if (distance < best_distance || is_first_of_equals) {
@@ -246,7 +255,7 @@ std::string suggest_name(std::string_view word, const std::vector<std::string>& 
   const std::string near = nearest_name(word, candidates);
   if (!near.empty()) return did_you_mean(near);
   constexpr size_t kShortestMisspelt = 6;
-  if (word.size() < kShortestMisspelt) return "";
+  if (word.size() < kShortestMisspelt || !can_be_compared(word)) return "";
   for (const Alias& alias : kAliases) {  // a misspelt name of another language
     if (std::find(candidates.begin(), candidates.end(), alias.ours) == candidates.end()) continue;
     for (const std::string_view foreign : split_words(alias.foreign)) {

@@ -1,6 +1,7 @@
 // load, save, read_text, write_text.
 #include "base/error_names.h"
 #include "builtins/builtins.h"
+#include "io/atomic_file.h"
 #include "io/json.h"
 #include "io/npy.h"
 #include "io/other_files.h"

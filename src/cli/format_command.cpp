@@ -5,7 +5,7 @@
 #include "base/error_names.h"
 #include "cli/program.h"
 #include "engine/modules.h"
-#include "io/bytes.h"
+#include "io/atomic_file.h"
 #include "syntax/source_format.h"
 
 namespace tsl {

@@ -7,7 +7,7 @@
 #include "cli/test_script.h"
 #include "engine/modules.h"
 #include "graph/spec.h"
-#include "io/bytes.h"
+#include "io/atomic_file.h"
 
 namespace tsl {
 

@@ -1,13 +1,15 @@
-// Reads files of known length, and writes files either completely or not at all.
+// Reads files of known length. Reading ends where the run ends: at an interrupt and at a deadline.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <string_view>
+#include <utility>
 
 #include "base/error.h"
+#include "base/run_watch.h"
 
 namespace tsl {
 
@@ -38,6 +40,16 @@ struct CloseFile {
 };
 using FileHandle = std::unique_ptr<std::FILE, CloseFile>;
 
+/// Calls read(at, count) for pieces of [to, to + count), and polls between them.
+template <class Read> void read_in_pieces(void* to, uint64_t count, Read&& read) {
+  constexpr uint64_t kPiece = 1 << 22;
+  auto* at = static_cast<char*>(to);
+  for (uint64_t done = 0; done < count; done += kPiece) {
+    read(at + done, std::min(kPiece, count - done));
+    if (count > kPiece) poll_stop();
+  }
+}
+
 class FileReader : public ByteReader {
  public:
   /// Opens a file. Throws Failure (io) unless the path is a regular file that can be read.
@@ -49,35 +61,7 @@ class FileReader : public ByteReader {
   FileHandle file_;
 };
 
-/// Writes a temporary file beside the target and renames it at commit(), so that a crash or a full disk cannot leave
-/// half a file. A link is followed. Targets that are no regular files (a pipe, /dev/stdout) are written directly.
-class AtomicFile {
- public:
-  explicit AtomicFile(std::string path);
-  ~AtomicFile();
-  AtomicFile(const AtomicFile&) = delete;
-  AtomicFile& operator=(const AtomicFile&) = delete;
-
-  void write(const void* data, uint64_t count);
-  void write(std::string_view text) { write(text.data(), text.size()); }
-  void commit();
-
- private:
-  std::string path_;
-  std::string target_;     // the end of all links
-  std::string temporary_;  // empty if the target is written directly
-  FileHandle file_;
-};
-
-/// Resolves links to the file that is to be written. Links in /proc, which /dev/stdout leads to, refer to open files
-/// that cannot be replaced: there the link itself is returned.
-std::string target_of(const std::string& path);
-/// Returns an unused name beside `target`.
-std::string temporary_name(const std::string& target);
-/// Renames the finished file `from` to `target`.
-void replace_file(const std::string& from, const std::string& target);
-
+/// Reads a text. Throws Failure (io; memory: the file is larger than the memory; limit: than the host's values may be).
 std::string read_text_file(const std::string& path);
-void write_text_file(const std::string& path, std::string_view text);
 
 }  // namespace tsl

@@ -8,7 +8,7 @@
 
 #include "base/error_names.h"
 #include "base/number_text.h"
-#include "io/bytes.h"
+#include "io/atomic_file.h"
 #include "io/json_problem.h"
 #include "tensor/limits.h"
 #include "value/context.h"
@@ -27,6 +27,7 @@ using Json = nlohmann::ordered_json;
 
 // More than any data file needs, and far from exhausting the stack.
 constexpr int kMaxDepth = 200;
+constexpr int64_t kWorkOfItem = 100;  // for a value or a key
 
 /// Makes values while a text is parsed. nlohmann's own objects look through all their keys for each new one.
 class ValueBuilder : public nlohmann::json_sax<Json> {
@@ -48,6 +49,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   bool binary(binary_t&) override { return add(Value()); }  // of other formats
   bool start_object(size_t) override { return open(Value(make_ref<Record>())); }
   bool key(string_t& value) override {
+    meter_.count(kWorkOfItem);
     open_.back().key = context_.names().intern(value);
     has_value_ = false;
     return true;
@@ -77,6 +79,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   };
 
   bool add(Value value) {
+    meter_.count(kWorkOfItem);
     has_value_ = true;
     if (open_.empty()) root_ = std::move(value);
     else if (Value& into = open_.back().container; into.is(Tag::list)) {
@@ -168,6 +171,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   bool has_value_ = true;  // whether the last key has its value
   Value root_;
   std::vector<Open> open_;  // the containers around what is read, the outermost first
+  StopMeter meter_;
 };
 
 /// A JSON value in memory and as text, about.
@@ -188,6 +192,7 @@ class JsonWriter {
   JsonWriter(Context& context, const std::string& path) : context_(context), path_(path) {}
 
   Json write(const Value& v, int depth) {
+    meter_.count(kWorkOfItem);
     if (depth > kMaxDepth)
       fail_to_save(ErrorName::unsaveable_value, path_, fmt::format("it is nested more than {} deep", kMaxDepth));
     switch (v.tag()) {
@@ -240,6 +245,7 @@ class JsonWriter {
 
   Context& context_;
   const std::string& path_;
+  StopMeter meter_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error_names.h"
+#include "io/atomic_file.h"
 
 namespace tsl {
 

@@ -1,10 +1,13 @@
 // .npz: a zip archive of .npy files.
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <set>
 
 #include <zip.h>
 
 #include "base/error_names.h"
+#include "io/atomic_file.h"
 #include "io/npy.h"
 
 namespace tsl {
@@ -41,20 +44,23 @@ class EntryReader : public ByteReader {
 
   void read(void* to, uint64_t count) override {
     if (count > left_) fail_to_load(ErrorName::malformed_file, name(), "it is truncated");
-    auto* at = static_cast<char*>(to);
-    for (uint64_t done = 0; done < count;) {
-      const zip_int64_t now = zip_fread(entry_.get(), at + done, count - done);
-      if (now < 0) fail_to_load(ErrorName::malformed_file, name(), zip_file_strerror(entry_.get()));
-      if (now == 0) fail_to_load(ErrorName::malformed_file, name(), "it is shorter than the archive says");
-      done += static_cast<uint64_t>(now);
-    }
+    read_in_pieces(to, count, [this](char* at, uint64_t size) {
+      for (uint64_t done = 0; done < size;) {
+        const zip_int64_t now = zip_fread(entry_.get(), at + done, size - done);
+        if (now < 0) fail_to_load(ErrorName::malformed_file, name(), zip_file_strerror(entry_.get()));
+        if (now == 0) fail_to_load(ErrorName::malformed_file, name(), "it is shorter than the archive says");
+        done += static_cast<uint64_t>(now);
+      }
+    });
     left_ -= count;
   }
 
   /// Reads the rest of the entry, because the checksum is only compared at its end.
   void finish() {
     char rest[4096];
+    StopMeter meter;
     for (;;) {
+      meter.count(sizeof rest);
       const zip_int64_t now = zip_fread(entry_.get(), rest, sizeof rest);
       if (now < 0) fail_to_load(ErrorName::malformed_file, name(), zip_file_strerror(entry_.get()));
       if (now == 0) return;
@@ -156,25 +162,69 @@ void add_entry(zip_t* archive, const std::string& path, const NamedTensor& item,
   zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0);  // as np.savez
 }
 
+/// A file that libzip writes from the start, and the last error.
+struct ArchiveOutput {
+  std::FILE* file;
+  int error = ENOENT;  // there is no archive to read
+};
+
+/// Runs a command of libzip on an ArchiveOutput.
+zip_int64_t run_command(void* state, void* data, zip_uint64_t size, zip_source_cmd_t command) {
+  auto& [file, error] = *static_cast<ArchiveOutput*>(state);
+  const auto checked = [&error = error](bool is_done, zip_int64_t result) -> zip_int64_t {
+    if (!is_done) error = errno;
+    return is_done ? result : -1;
+  };
+  switch (command) {
+    case ZIP_SOURCE_SUPPORTS:
+      return zip_source_make_command_bitmap(
+          ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR, ZIP_SOURCE_FREE,
+          ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL, ZIP_SOURCE_BEGIN_WRITE, ZIP_SOURCE_COMMIT_WRITE, ZIP_SOURCE_ROLLBACK_WRITE,
+          ZIP_SOURCE_SEEK_WRITE, ZIP_SOURCE_TELL_WRITE, ZIP_SOURCE_WRITE, ZIP_SOURCE_REMOVE, -1);
+    case ZIP_SOURCE_BEGIN_WRITE:
+    case ZIP_SOURCE_ROLLBACK_WRITE:
+    case ZIP_SOURCE_COMMIT_WRITE:  // AtomicFile::commit() follows
+    case ZIP_SOURCE_REMOVE:
+    case ZIP_SOURCE_FREE: return 0;
+    case ZIP_SOURCE_WRITE: return checked(std::fwrite(data, 1, size, file) == size, static_cast<zip_int64_t>(size));
+    case ZIP_SOURCE_SEEK_WRITE: {
+      const auto* to = ZIP_SOURCE_GET_ARGS(zip_source_args_seek_t, data, size, nullptr);
+      return to ? checked(::fseeko(file, to->offset, to->whence) == 0, 0) : -1;
+    }
+    case ZIP_SOURCE_TELL_WRITE: return ::ftello(file);
+    case ZIP_SOURCE_ERROR: {
+      const int codes[] = {error == ENOENT ? ZIP_ER_READ : ZIP_ER_WRITE, error};
+      std::memcpy(data, codes, sizeof codes);
+      return sizeof codes;
+    }
+    default: return -1;
+  }
+}
+
 }  // namespace
 
 void save_npz(const std::string& path, const std::vector<NamedTensor>& tensors) {
   if (tensors.empty()) fail_to_save(ErrorName::unsaveable_value, path, "there is nothing to save");
   std::error_code status;
-  if (std::filesystem::is_directory(path, status)) fail_to_save(ErrorName::cannot_write_file, path, "it is a folder");
-  if (std::filesystem::exists(path, status) && !std::filesystem::is_regular_file(path, status))
+  if (std::filesystem::exists(path, status) && !std::filesystem::is_directory(path, status) &&
+      !std::filesystem::is_regular_file(path, status))
     fail_to_save(ErrorName::cannot_write_file, path, "it is not a regular file");
-  const std::string target = target_of(path);
-  const std::string temporary = temporary_name(target);
-  int code = 0;
-  Archive archive(zip_open(temporary.c_str(), ZIP_CREATE | ZIP_EXCL, &code));
-  if (!archive) fail_to_save(ErrorName::cannot_write_file, path, message_of(code));
+  AtomicFile file(path);
+  zip_error_t error;
+  zip_error_init(&error);
+  ArchiveOutput output = {file.stream()};
+  zip_source_t* const into = zip_source_function_create(run_command, &output, &error);
+  Archive archive(into ? zip_open_from_source(into, ZIP_CREATE | ZIP_TRUNCATE, &error) : nullptr);
+  if (!archive) {
+    zip_source_free(into);
+    fail_to_save(ErrorName::cannot_write_file, path, zip_error_strerror(&error));
+  }
   std::vector<std::string> headers;  // they must live until the archive is written
   for (const NamedTensor& item : tensors) headers.push_back(npy_header(item.tensor));
   for (size_t i = 0; i < tensors.size(); ++i) add_entry(archive.get(), path, tensors[i], headers[i]);
   if (zip_close(archive.get()) != 0) fail_to_save(ErrorName::cannot_write_file, path, zip_strerror(archive.get()));
   archive.release();
-  replace_file(temporary, target);
+  file.commit();
 }
 
 }  // namespace tsl

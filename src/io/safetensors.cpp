@@ -1,19 +1,20 @@
 #include "io/safetensors.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
-#include <set>
+#include <unordered_set>
 
 #include <nlohmann/json.hpp>
 
 #include "base/error_names.h"
+#include "base/run_watch.h"
+#include "io/atomic_file.h"
 
 namespace tsl {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kMaxHeader = 100'000'000;  // as in the format's own library
 constexpr int kMaxDepth = 8;                  // a header has three levels
@@ -39,90 +40,151 @@ struct Entry {
   std::string why_unread;       // empty: TSL has the dtype
 };
 
-class HeaderReader {
+/// Returns the entries' places, in the order of their data.
+std::vector<size_t> order_in_file(const std::vector<Entry>& entries) {
+  std::vector<size_t> order(entries.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(entries[a].begin, entries[a].end) < std::pair(entries[b].begin, entries[b].end);
+  });
+  return order;
+}
+
+/// Reads a header's JSON as it is parsed: an object per tensor, of dtype, shape and data_offsets. nlohmann's own
+/// objects look through all their keys for each new one.
+class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   HeaderReader(const std::string& path, uint64_t data_size) : path_(path), data_size_(data_size) {}
 
   std::vector<Entry> read(const std::string& text) {
-    const Json json = parse(text);
-    if (!json.is_object()) bad("its header is not a JSON object");
-    std::vector<Entry> entries;
-    for (const auto& [name, value] : json.items()) {
-      if (name != kMetadata) entries.push_back(read_entry(name, value));
-    }
-    check_cover(entries);
-    return entries;
+    nlohmann::json::sax_parse(text, this);
+    check_cover();
+    return std::move(entries_);
+  }
+
+  bool null() override { return other_value(); }
+  bool boolean(bool) override { return other_value(); }
+  bool number_integer(number_integer_t) override { return is_number_read() ? bad_number() : other_value(); }
+  bool number_float(number_float_t, const string_t&) override {
+    return is_number_read() ? bad_number() : other_value();
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (!is_number_read()) return other_value();
+    (field_ == "shape" ? shape_ : offsets_)->push_back(value);
+    return true;
+  }
+  bool string(string_t& value) override {
+    if (depth_ != kInTensor || field_ != "dtype") return other_value();
+    dtype_ = std::move(value);
+    return true;
+  }
+  bool binary(binary_t&) override { return other_value(); }  // of other formats
+  bool key(string_t& value) override {
+    meter_.count(kWorkOfKey);
+    if (depth_ == kInHeader) begin_entry(std::move(value));
+    else if (depth_ == kInTensor) field_ = std::move(value);
+    return true;
+  }
+  bool start_object(size_t) override {
+    if (depth_ > 0) other_value(depth_ == kInHeader);
+    return enter();
+  }
+  bool end_object() override {
+    if (--depth_ == kInHeader && name_ != kMetadata) end_entry();
+    return true;
+  }
+  bool start_array(size_t) override {
+    const bool is_field = depth_ == kInTensor && (field_ == "shape" || field_ == "data_offsets");
+    if (is_field) (field_ == "shape" ? shape_ : offsets_).emplace();
+    else other_value();
+    return enter();
+  }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override {
+    bad("its header is no JSON");
   }
 
  private:
+  static constexpr int kInHeader = 1, kInTensor = 2, kInField = 3;
+  static constexpr int64_t kWorkOfKey = 100;
+
   [[noreturn]] void bad(const std::string& why) const { fail_to_load(ErrorName::malformed_file, path_, why); }
   [[noreturn]] void bad_entry(const std::string& name, const char* why) const {
     bad(fmt::format("'{}' {}", name, why));
   }
+  bool bad_number() const { bad_entry(name_, "has a size or offset that is not a whole number from 0 on"); }
 
-  Json parse(const std::string& text) const {
-    std::set<std::string> names;
-    auto check = [&](int depth, Json::parse_event_t event, Json& value) {
-      if (depth > kMaxDepth) bad("its header is nested too deeply");
-      if (event == Json::parse_event_t::key && depth == 1 && !names.insert(value.get<std::string>()).second) {
-        bad(fmt::format("it has two tensors named '{}'", value.get<std::string>()));
-      }
-      return true;
-    };
-    try {
-      return Json::parse(text, check);
-    } catch (const Json::exception&) { bad("its header is no JSON"); }
+  bool enter() {
+    if (++depth_ > kMaxDepth) bad("its header is nested too deeply");
+    return true;
+  }
+  /// Whether a number is an extent or an offset.
+  bool is_number_read() const {
+    return name_ != kMetadata && depth_ == kInField && (field_ == "shape" || field_ == "data_offsets");
+  }
+  /// Checks a value that is none of those that are read; `is_tensor`: the object of a tensor.
+  bool other_value(bool is_tensor = false) const {
+    if (depth_ == 0) bad("its header is not a JSON object");
+    if (name_ == kMetadata || is_tensor) return true;
+    if (depth_ == kInHeader) bad_entry(name_, "lacks dtype, shape or data_offsets");
+    if (depth_ == kInTensor && (field_ == "dtype" || field_ == "shape" || field_ == "data_offsets"))
+      bad_entry(name_, "is malformed");
+    return is_number_read() ? bad_number() : true;
   }
 
-  uint64_t unsigned_number(const std::string& name, const Json& value) const {
-    if (!value.is_number_unsigned()) bad_entry(name, "has a size or offset that is not a whole number from 0 on");
-    return value.get<uint64_t>();
+  void begin_entry(std::string name) {
+    if (!names_.insert(name).second) bad(fmt::format("it has two tensors named '{}'", name));
+    name_ = std::move(name);
+    field_.clear();
+    dtype_.reset();
+    shape_.reset();
+    offsets_.reset();
   }
 
-  Entry read_entry(const std::string& name, const Json& value) const {
-    if (!value.is_object() || !value.contains("dtype") || !value.contains("shape") || !value.contains("data_offsets")) {
-      bad_entry(name, "lacks dtype, shape or data_offsets");
-    }
-    const Json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
-    if (!dtype.is_string() || !shape.is_array() || !offsets.is_array() || offsets.size() != 2)
-      bad_entry(name, "is malformed");
+  void end_entry() {
+    if (!dtype_ || !shape_ || !offsets_) bad_entry(name_, "lacks dtype, shape or data_offsets");
+    if (offsets_->size() != 2) bad_entry(name_, "is malformed");
     Entry entry;
-    entry.name = name;
-    const std::optional<ElementFormat> known = format_named(dtype.get<std::string>());
-    const bool is_known = known.has_value();
-    if (is_known) entry.format = *known;
-    else entry.why_unread = fmt::format("it is {}, a dtype that TSL does not have", dtype.get<std::string>());
-    for (const Json& extent : shape) {
-      const uint64_t size = unsigned_number(name, extent);
-      if (size > static_cast<uint64_t>(INT64_MAX)) bad_entry(name, "has a shape beyond any memory");
+    entry.name = name_;
+    const std::optional<ElementFormat> known = format_named(*dtype_);
+    if (known) entry.format = *known;
+    else entry.why_unread = fmt::format("it is {}, a dtype that TSL does not have", *dtype_);
+    for (const uint64_t size : *shape_) {
+      if (size > static_cast<uint64_t>(INT64_MAX)) bad_entry(name_, "has a shape beyond any memory");
       entry.shape.push_back(static_cast<int64_t>(size));
     }
-    entry.begin = unsigned_number(name, offsets[0]);
-    entry.end = unsigned_number(name, offsets[1]);
-    if (entry.begin > entry.end || entry.end > data_size_) bad_entry(name, "lies beyond the end of the file");
-    if (is_known && checked_bytes(path_ + ": " + name, entry.shape, entry.format) != entry.end - entry.begin) {
-      bad_entry(name, "has a shape that does not fit its offsets");
-    }
-    return entry;
+    entry.begin = (*offsets_)[0];
+    entry.end = (*offsets_)[1];
+    if (entry.begin > entry.end || entry.end > data_size_) bad_entry(name_, "lies beyond the end of the file");
+    if (known && checked_bytes(path_ + ": " + name_, entry.shape, entry.format) != entry.end - entry.begin)
+      bad_entry(name_, "has a shape that does not fit its offsets");
+    entries_.push_back(std::move(entry));
   }
 
-  // Checks that tensors fill the data without gaps or overlaps, as the format requires.
-  void check_cover(const std::vector<Entry>& entries) const {
-    std::vector<const Entry*> order;
-    for (const Entry& entry : entries) order.push_back(&entry);
-    std::sort(order.begin(), order.end(),
-              [](const Entry* a, const Entry* b) { return std::pair(a->begin, a->end) < std::pair(b->begin, b->end); });
+  /// Checks that tensors fill the data without gaps or overlaps, as the format requires.
+  void check_cover() const {
     uint64_t at = 0;
-    for (const Entry* entry : order) {
-      if (entry->begin < at) bad_entry(entry->name, "overlaps another tensor");
-      if (entry->begin > at) bad_entry(entry->name, "leaves a gap before it");
-      at = entry->end;
+    for (const size_t i : order_in_file(entries_)) {
+      const Entry& entry = entries_[i];
+      if (entry.begin < at) bad_entry(entry.name, "overlaps another tensor");
+      if (entry.begin > at) bad_entry(entry.name, "leaves a gap before it");
+      at = entry.end;
     }
     if (at != data_size_) bad(fmt::format("{} bytes belong to no tensor", data_size_ - at));
   }
 
   const std::string& path_;
-  uint64_t data_size_;
+  const uint64_t data_size_;
+  std::vector<Entry> entries_;
+  std::unordered_set<std::string> names_;
+  StopMeter meter_;
+  int depth_ = 0;             // of open objects and arrays
+  std::string name_, field_;  // of the tensor that is read, and of its field
+  std::optional<std::string> dtype_;
+  std::optional<std::vector<uint64_t>> shape_, offsets_;
 };
 
 std::string read_header(FileReader& file) {
@@ -145,8 +207,11 @@ namespace {
 
 void skip(ByteReader& reader, uint64_t bytes) {
   char dropped[4096];
-  for (; bytes > 0; bytes -= std::min<uint64_t>(bytes, sizeof dropped))
+  StopMeter meter;
+  for (; bytes > 0; bytes -= std::min<uint64_t>(bytes, sizeof dropped)) {
+    meter.count(sizeof dropped);
     reader.read(dropped, std::min<uint64_t>(bytes, sizeof dropped));
+  }
 }
 
 }  // namespace
@@ -156,13 +221,8 @@ std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& al
   FileReader file(path);
   const std::string header = read_header(file);
   const std::vector<Entry> entries = HeaderReader(path, file.left()).read(header);
-  std::vector<size_t> order(entries.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return std::pair(entries[a].begin, entries[a].end) < std::pair(entries[b].begin, entries[b].end);
-  });
   std::vector<NamedTensor> tensors(entries.size());
-  for (size_t i : order) {
+  for (const size_t i : order_in_file(entries)) {
     const Entry& entry = entries[i];
     if (!entry.why_unread.empty()) skip(file, entry.end - entry.begin);
     else tensors[i] = {entry.name, read_elements(file, entry.shape, entry.format, allocator)};
@@ -178,6 +238,34 @@ std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& al
   return tensors;
 }
 
+namespace {
+
+/// Returns the header of a file of these tensors, padded so that the elements behind it are aligned.
+std::string header_of(const std::string& path, const std::vector<NamedTensor>& tensors,
+                      const std::map<const NamedTensor*, uint64_t>& offsets) {
+  std::string text;
+  try {
+    for (const NamedTensor& item : tensors) {
+      if (item.name == kMetadata)
+        fail_to_save(ErrorName::unsaveable_value, path, "the name '__metadata__' is taken by the format");
+      std::vector<int64_t> shape;
+      for (const Dim& extent : item.tensor.shape()) shape.push_back(extent.hint());
+      const uint64_t begin = offsets.at(&item);
+      const nlohmann::ordered_json entry = {{"dtype", std::string(row_of(item.tensor.dtype()).safetensors)},
+                                            {"shape", shape},
+                                            {"data_offsets", {begin, begin + byte_count(item.tensor)}}};
+      text += fmt::format("{}{}:{}", text.empty() ? '{' : ',', nlohmann::json(item.name).dump(), entry.dump());
+    }
+  } catch (const nlohmann::json::exception&) {
+    fail_to_save(ErrorName::unsaveable_value, path, "a name is not valid UTF-8");
+  }
+  text += text.empty() ? "{}" : "}";
+  text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
+  return text;
+}
+
+}  // namespace
+
 void save_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors) {
   // Stores tensors with wide elements first, so that every tensor in the file is aligned to its elements.
   std::vector<const NamedTensor*> order;
@@ -191,21 +279,7 @@ void save_safetensors(const std::string& path, const std::vector<NamedTensor>& t
     offsets[item] = at;
     at += byte_count(item->tensor);
   }
-  Json header = Json::object();
-  for (const NamedTensor& item : tensors) {
-    if (item.name == kMetadata)
-      fail_to_save(ErrorName::unsaveable_value, path, "the name '__metadata__' is taken by the format");
-    std::vector<int64_t> shape;
-    for (const Dim& extent : item.tensor.shape()) shape.push_back(extent.hint());
-    header[item.name] = {{"dtype", std::string(row_of(item.tensor.dtype()).safetensors)},
-                         {"shape", shape},
-                         {"data_offsets", {offsets[&item], offsets[&item] + byte_count(item.tensor)}}};
-  }
-  std::string text;
-  try {
-    text = header.dump();
-  } catch (const Json::exception&) { fail_to_save(ErrorName::unsaveable_value, path, "a name is not valid UTF-8"); }
-  text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
+  const std::string text = header_of(path, tensors, offsets);
   AtomicFile file(path);
   const uint64_t length = text.size();
   file.write(&length, sizeof length);

@@ -44,8 +44,12 @@ std::string default_history_file() {
 }
 
 History::History(std::string path) : path_(std::move(path)) {
+  std::error_code status;
+  if (fs::exists(path_, status) && !fs::is_regular_file(path_, status)) path_.clear();  // a device would never end
   std::ifstream file(path_);
-  for (std::string line; std::getline(file, line);) entries_.push_back(unescaped(line));
+  size_t size = 0;
+  for (std::string line; size < kMostBytes && std::getline(file, line); size += line.size())
+    entries_.push_back(unescaped(line));
   if (entries_.size() > 2 * kMostEntries) shorten();
 }
 

@@ -14,8 +14,11 @@ class History {
  public:
   /// The most entries that a file keeps between sessions.
   static constexpr size_t kMostEntries = 10'000;
+  /// The most bytes of a file that are read.
+  static constexpr size_t kMostBytes = 64'000'000;
 
-  /// Reads the file's entries. `path`: "" for none. A file that cannot be read or written is none, too.
+  /// Reads the file's entries. `path`: "" for none. A file that cannot be read or written is none,
+  /// too, and so is what is no regular file.
   explicit History(std::string path);
 
   /// Adds an entry, unless it equals the last one, and appends it to the file: sessions at the same time lose nothing.

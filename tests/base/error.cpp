@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/display_width.h"
 #include "base/error_names.h"
 #include "catch.h"
 
@@ -184,4 +185,25 @@ TEST_CASE("of equally near names the first in the alphabet is suggested, in what
     CHECK(nearest_name("sim", names) == "sin");
     CHECK(nearest_name("in", names).empty());  // near every short name
   } while (std::next_permutation(names.begin(), names.end()));
+}
+
+TEST_CASE("what controls a terminal is spelled in messages, and blank in the lines of a source") {
+  CHECK(spell_controls("a\x1b[31m\x7f\tb\n") == "a\\u{1b}[31m\\u{7f}\tb\n");
+  CHECK(spell_controls("\xc2\x9b"
+                       "1m \xe2\x80\xae \xc3\xa4\xe2\x82\xac") == "\\u{9b}1m \\u{202e} \xc3\xa4\xe2\x82\xac");
+  CHECK(blank_controls("a\tb\xe2\x81\xa6"
+                       "c") == "a b c");
+  SourceMap sources;
+  const uint32_t source = sources.add("\x1b[2J.tsl", "let x\x1b = 1");
+  Error error{ErrorName::user_error, "\x1b]0;title\x07", {source, 0, 3}, {"\x1b[1m"}, {}, {"\x1b[2m"}};
+  CHECK(render(error, sources).find('\x1b') == std::string::npos);
+  CHECK_THAT(render(error, sources), Catch::Matchers::Contains("\\u{1b}]0;title\\u{7}") &&
+                                         Catch::Matchers::Contains("\\u{1b}[2J.tsl:1:1") &&
+                                         Catch::Matchers::Contains("let x  = 1"));
+}
+
+TEST_CASE("a long text is near no name") {
+  const std::string text(200'000, 'x');
+  CHECK(nearest_name(text, {"x", text + "y"}).empty());
+  CHECK(suggest_name(text, {text + "y"}).empty());
 }

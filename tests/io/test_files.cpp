@@ -3,10 +3,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include <sys/stat.h>
 #include <zip.h>
 
 #include "backend/cpu/memory.h"
+#include "base/run_watch.h"
 #include "catch.h"
+#include "io/atomic_file.h"
 #include "io/npy.h"
 #include "io/safetensors.h"
 
@@ -206,6 +209,50 @@ TEST_CASE_METHOD(Fixture, "a failed save leaves the old file") {
   }  // given up before commit()
   CHECK(read_text_file(path) == "old");
   CHECK(folder.entries() == 1);
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "what an ended process has left behind goes with the next save, what a living one writes stays") {
+  const std::string path = folder.file("x.txt");
+  folder.write("x.txt.0123abcd.tmp", "left behind");
+  folder.write("x.txt.other.tmp", "not ours");
+  folder.write("y.txt.0123abcd.tmp", "of another file");
+  AtomicFile living(path);
+  living.write("living");
+  CHECK(folder.entries() == 3);
+  write_text_file(path, "text");
+  CHECK(folder.entries() == 4);
+  living.commit();
+  CHECK(read_text_file(path) == "living");
+  CHECK(folder.entries() == 3);
+}
+
+TEST_CASE_METHOD(Fixture, "a pipe is refused before anyone waits for its writer") {
+  const std::string pipe = folder.file("pipe.npz");
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THAT(error_of([&] { load_npy(pipe, allocator); }), Contains("not a regular file"));
+  CHECK_THAT(error_of([&] { load_npz(pipe, allocator); }), Contains("not a regular file"));
+  CHECK_THAT(error_of([&] { load_safetensors(pipe, allocator); }), Contains("not a regular file"));
+  CHECK_THAT(error_of([&] { read_text_file(pipe); }), Contains("not a regular file"));
+}
+
+TEST_CASE_METHOD(Fixture, "a text that is larger than the memory, or than the run may hold, is not read") {
+  const std::string path = folder.write("sparse.json", "");
+  std::error_code status;
+  std::filesystem::resize_file(path, uint64_t{1} << 43, status);
+  if (status) std::filesystem::resize_file(path, uint64_t{1} << 41);  // some file systems hold no more
+  const auto kind_of = [&] {
+    try {
+      read_text_file(path);
+    } catch (const Failure& failure) { return failure.error().kind(); }
+    return ErrorKind::user;
+  };
+  CHECK(kind_of() == ErrorKind::memory);
+  std::filesystem::resize_file(path, 1 << 20);
+  RunWatch watch;
+  watch.limit_host_bytes(1 << 19);
+  const RunWatch::Scope scope(watch, {});
+  CHECK(kind_of() == ErrorKind::limit);
 }
 
 TEST_CASE_METHOD(Fixture, "what is saved to a link is in the file it names") {
@@ -414,4 +461,16 @@ TEST_CASE_METHOD(Fixture, "safetensors: hostile headers") {
   CHECK_THAT(safetensors_error("{" + a + R"(,"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", eight),
              Contains("overlaps"));
   CHECK_THAT(safetensors_error("{" + a + "," + a + "}", eight), Contains("two tensors named 'a'"));
+}
+
+TEST_CASE_METHOD(Fixture, "safetensors: a header of very many tensors") {
+  constexpr size_t kCount = 200'000;  // in quadratic time a minute or two
+  std::vector<NamedTensor> tensors;
+  const Tensor empty = tensor(DType::f32, {0});
+  for (size_t i = 0; i < kCount; ++i) tensors.push_back({fmt::format("layer.{}.\"weight\"", i), empty});
+  const std::string path = folder.file("many.safetensors");
+  save_safetensors(path, tensors);
+  const std::vector<NamedTensor> loaded = load_safetensors(path, allocator);
+  REQUIRE(loaded.size() == kCount);
+  CHECK(loaded[kCount - 1].name == tensors[kCount - 1].name);
 }

@@ -1,0 +1,165 @@
+#include "io/atomic_file.h"
+
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error_names.h"
+
+namespace tsl {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kSuffix = ".tmp";
+constexpr size_t kRandomDigits = 8;
+
+[[noreturn]] void fail_by_system(const std::string& path) {
+  fail_to_save(ErrorName::cannot_write_file, path, std::strerror(errno));
+}
+
+/// Resolves links to the file that is to be written. Links in /proc, which /dev/stdout leads to, refer to open files
+/// that cannot be replaced: there the link itself is returned.
+std::string target_of(const std::string& path) {
+  constexpr int kMostLinks = 40;  // Linux's limit
+  std::error_code status;
+  fs::path target = path;
+  for (int links = 0; fs::is_symlink(target, status); ++links) {
+    if (links == kMostLinks)
+      fail_to_save(ErrorName::cannot_write_file, path,
+                   std::make_error_code(std::errc::too_many_symbolic_link_levels).message());
+    const fs::path folder = fs::canonical(target.has_parent_path() ? target.parent_path() : ".", status);
+    if (folder.string().rfind("/proc/", 0) == 0) break;
+    target = target.parent_path() / fs::read_symlink(target, status);
+  }
+  return target.string();
+}
+
+std::string folder_of(const std::string& target) {
+  const fs::path folder = fs::path(target).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+/// Opens a file for direct writing. Standard output is written through its own buffer, so that the order of prints and
+/// saves is kept.
+std::FILE* open_directly(const char* path) {
+  struct stat target = {}, output = {};
+  const bool is_output = ::stat(path, &target) == 0 && ::fstat(STDOUT_FILENO, &output) == 0 &&
+                         target.st_dev == output.st_dev && target.st_ino == output.st_ino;
+  if (!is_output) return std::fopen(path, "wb");
+  std::fflush(stdout);
+  return ::fdopen(::dup(STDOUT_FILENO), "wb");
+}
+
+/// Whether `name` is one that temporary_name() gives for a file `target`.
+bool is_temporary_of(std::string_view name, std::string_view target) {
+  if (name.size() != target.size() + 1 + kRandomDigits + kSuffix.size() || !name.starts_with(target) ||
+      name[target.size()] != '.' || !name.ends_with(kSuffix))
+    return false;
+  const std::string_view digits = name.substr(target.size() + 1, kRandomDigits);
+  return std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isxdigit(c); });
+}
+
+/// Removes the temporary files of ended processes: a living one holds the lock of its file.
+void remove_left_behind(const std::string& target) {
+  const std::string name = fs::path(target).filename().string();
+  std::error_code status;
+  for (fs::directory_iterator entry(folder_of(target), status), end; !status && entry != end;
+       entry.increment(status)) {
+    if (!is_temporary_of(entry->path().filename().string(), name)) continue;
+    const int left = ::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (left < 0) continue;
+    if (::flock(left, LOCK_EX | LOCK_NB) == 0) ::unlink(entry->path().c_str());
+    ::close(left);
+  }
+}
+
+/// Makes a temporary file, and locks it where the file system can.
+std::FILE* make_temporary(const std::string& target, std::string& name) {
+  for (;;) {
+    name = temporary_name(target);
+    const int made = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (made < 0 && errno == EEXIST) continue;
+    if (made < 0) return nullptr;
+    ::flock(made, LOCK_EX);
+    struct stat status = {};
+    if (::fstat(made, &status) == 0 && status.st_nlink > 0) return ::fdopen(made, "wb");
+    ::close(made);  // another process found it before it was locked, and has removed it
+  }
+}
+
+/// Writes what the system keeps of a file or a folder to the disk. Returns false if that failed.
+bool sync(int descriptor) { return ::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP; }
+
+void sync_folder(const std::string& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;  // one may write in a folder that one may not read
+  sync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+std::string temporary_name(const std::string& target) {
+  std::random_device random;
+  std::error_code status;
+  for (;;) {
+    std::string name = fmt::format("{}.{:0{}x}{}", target, random(), kRandomDigits, kSuffix);
+    if (!fs::exists(name, status)) return name;
+  }
+}
+
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+  std::error_code status;
+  if (fs::is_directory(path_, status)) fail_to_save(ErrorName::cannot_write_file, path_, "it is a folder");
+  target_ = target_of(path_);
+  const fs::file_status found = fs::symlink_status(target_, status);
+  const bool direct = fs::exists(found) && !fs::is_regular_file(found);
+  if (!direct) remove_left_behind(target_);
+  file_.reset(direct ? open_directly(path_.c_str()) : make_temporary(target_, temporary_));
+  if (!file_) {
+    temporary_.clear();
+    fail_by_system(path_);
+  }
+  // Of the file that is replaced, such as a script that can be executed.
+  if (!direct && fs::exists(found)) fs::permissions(temporary_, found.permissions(), status);
+}
+
+AtomicFile::~AtomicFile() {
+  std::error_code ignored;
+  if (!temporary_.empty()) fs::remove(temporary_, ignored);  // while it is locked
+}
+
+void AtomicFile::write(const void* data, uint64_t count) {
+  if (count != 0 && std::fwrite(data, 1, count, file_.get()) != count) fail_by_system(path_);
+}
+
+void AtomicFile::commit() {
+  // A full disk may be reported only now.
+  if (std::fflush(file_.get()) != 0) fail_by_system(path_);
+  if (temporary_.empty()) {
+    if (std::fclose(file_.release()) != 0) fail_by_system(path_);
+    return;
+  }
+  if (!sync(::fileno(file_.get()))) fail_by_system(path_);
+  if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail_by_system(path_);
+  temporary_.clear();
+  sync_folder(folder_of(target_));
+  if (std::fclose(file_.release()) != 0) fail_by_system(path_);
+}
+
+void write_text_file(const std::string& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+}  // namespace tsl
