@@ -125,7 +125,10 @@ typedef enum tsl_dtype TSL_ANY_INT {
   TSL_DTYPE_F16,
   TSL_DTYPE_BF16,
   TSL_DTYPE_F32,
-  TSL_DTYPE_F64
+  TSL_DTYPE_F64,
+  TSL_DTYPE_U16,
+  TSL_DTYPE_U32,
+  TSL_DTYPE_U64
 } tsl_dtype;
 
 /* ---- Engines ---- */

@@ -78,6 +78,9 @@ inline Error error_here(tsl_status kind, std::string message) {
 template <class T> constexpr tsl_dtype dtype_of() {
   if constexpr (std::same_as<T, bool>) return TSL_DTYPE_BOOL;
   else if constexpr (std::same_as<T, uint8_t>) return TSL_DTYPE_U8;
+  else if constexpr (std::same_as<T, uint16_t>) return TSL_DTYPE_U16;
+  else if constexpr (std::same_as<T, uint32_t>) return TSL_DTYPE_U32;
+  else if constexpr (std::same_as<T, uint64_t>) return TSL_DTYPE_U64;
   else if constexpr (std::same_as<T, int8_t>) return TSL_DTYPE_I8;
   else if constexpr (std::same_as<T, int16_t>) return TSL_DTYPE_I16;
   else if constexpr (std::same_as<T, int32_t>) return TSL_DTYPE_I32;

@@ -12,9 +12,11 @@ KIND_NAMES = {1: "misuse", 2: "internal", 10: "syntax", 11: "name", 12: "type", 
               17: "memory", 18: "device", 19: "limit", 20: "interrupt", 21: "user"}
 USER_ERROR = 21
 (NIL, BOOL, INT, FLOAT, STRING, LIST, TUPLE, RECORD, RANGE, FUNCTION, MODULE, DTYPE, TENSOR, FOREIGN) = range(14)
-DTYPE_NAMES = ("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64")
-ITEM_SIZES = (1, 1, 1, 2, 4, 8, 2, 2, 4, 8)
-FORMATS = ("?", "B", "b", "h", "i", "q", "e", None, "f", "d")  # of the struct module, which has no bf16
+# The dtypes in the order of tsl_dtype: name, bytes, format of the struct module and type of NumPy, which have no bf16.
+DTYPES = (("bool", 1, "?", "|b1"), ("u8", 1, "B", "|u1"), ("i8", 1, "b", "|i1"), ("i16", 2, "h", "<i2"), ("i32", 4, "i", "<i4"),
+          ("i64", 8, "q", "<i8"), ("f16", 2, "e", "<f2"), ("bf16", 2, None, None), ("f32", 4, "f", "<f4"), ("f64", 8, "d", "<f8"),
+          ("u16", 2, "H", "<u2"), ("u32", 4, "I", "<u4"), ("u64", 8, "Q", "<u8"))
+DTYPE_NAMES, ITEM_SIZES, FORMATS, TYPE_STRINGS = zip(*DTYPES)
 CAPABILITIES = {"files": 1, "environment": 2, "clock": 4, "compile": 8, "gpu": 16}
 MAX_RANK = 8
 READ_ONLY, WRITABLE = range(2)

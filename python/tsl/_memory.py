@@ -6,8 +6,8 @@ from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_ssize_t, c_void
 from . import _library as lib
 
 # The formats of the struct module, by the kind of number and its size: `l` is i64 on Linux, as `q` is.
-_KINDS = {"?": "b", "B": "u", "b": "i", "h": "i", "i": "i", "l": "i", "q": "i", "e": "f", "f": "f", "d": "f"}
-_DTYPES = {("b", 1): 0, ("u", 1): 1, ("i", 1): 2, ("i", 2): 3, ("i", 4): 4, ("i", 8): 5, ("f", 2): 6, ("f", 4): 8, ("f", 8): 9}
+_KINDS = {"?": "b", "B": "u", "H": "u", "I": "u", "L": "u", "Q": "u", "b": "i", "h": "i", "i": "i", "l": "i", "q": "i", "e": "f", "f": "f", "d": "f"}
+_DTYPES = {(text[1], int(text[2:])): number for number, text in enumerate(lib.TYPE_STRINGS) if text}
 _WITH_STRIDES_AND_FORMAT = 0x1C  # PyBUF_RECORDS_RO
 
 

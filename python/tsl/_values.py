@@ -5,8 +5,6 @@ from ctypes import byref, c_void_p, create_string_buffer
 from . import _dlpack, _library as lib
 from ._memory import view_of
 
-_TYPE_STRINGS = ("|b1", "|u1", "|i1", "<i2", "<i4", "<i8", "<f2", None, "<f4", "<f8")  # of NumPy
-
 
 class Value:
     """A reference to a value of an engine."""
@@ -91,7 +89,7 @@ class Tensor(Value):
 
     @property
     def __array_interface__(self):
-        text = _TYPE_STRINGS[self._type.dtype]
+        text = lib.TYPE_STRINGS[self._type.dtype]
         if text is None:
             raise AttributeError("NumPy has no bf16")  # and calls __array__()
         return self._interface(text)
@@ -105,7 +103,7 @@ class Tensor(Value):
                 raise TypeError("NumPy has no bf16: install ml_dtypes, or convert in TSL with f32(x)") from None
             array = numpy.asarray(_Interface(self, "<u2")).view(bfloat16)
         else:
-            array = numpy.asarray(_Interface(self, _TYPE_STRINGS[self._type.dtype]))
+            array = numpy.asarray(_Interface(self, lib.TYPE_STRINGS[self._type.dtype]))
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)
         return array.copy() if copy else array

@@ -17,7 +17,7 @@ namespace tsl::api {
 
 namespace {
 
-static_assert(TSL_DTYPE_BOOL == static_cast<int>(DType::boolean) && TSL_DTYPE_F64 == kDTypeCount - 1);
+static_assert(TSL_DTYPE_BOOL == static_cast<int>(DType::boolean) && TSL_DTYPE_U64 == kDTypeCount - 1);
 static_assert(TSL_MAX_RANK == kMaxRank);
 
 [[noreturn]] void too_many_elements() { throw Misuse{"'type' describes more elements than memory can hold"}; }

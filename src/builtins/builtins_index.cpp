@@ -33,7 +33,7 @@ Results sort(Ops& ops, const Tensor& x, int axis, bool descending, Dim count) {
 Tensor gather(Ops& ops, const Tensor& x, const Tensor& index, int axis, bool from_start = false) {
   const int last = x.rank() - 1;
   const Tensor rows =
-      ops.call(Op::take, {move_axis(ops, x, axis, last), move_axis(ops, cast(ops, index, DType::i64), axis, last)},
+      ops.call(Op::take, {move_axis(ops, x, axis, last), move_axis(ops, as_index(ops, index), axis, last)},
                {.from_start = from_start, .batch = last});
   return move_axis(ops, rows, last, axis);
 }
@@ -126,10 +126,9 @@ Value scatter_add_builtin(Context& context, Args args) {
           : Operand(move_axis(
                 ops, cut_to(ops, to_tensor(context, args[3], "scatter_add's source"), index, -1, "scatter_add"), axis,
                 last));
-  const Tensor rows =
-      ops.call(Op::scatter_add,
-               {move_axis(ops, x, axis, last), move_axis(ops, cast(ops, index, DType::i64), axis, last), source},
-               {.batch = last});
+  const Tensor rows = ops.call(
+      Op::scatter_add, {move_axis(ops, x, axis, last), move_axis(ops, as_index(ops, index), axis, last), source},
+      {.batch = last});
   return move_axis(ops, rows, last, axis);
 }
 
@@ -149,7 +148,7 @@ Value one_hot_builtin(Context& context, Args args) {
   }
   const Tensor numbers = iota(ops, classes, DType::i64);
   // Taken from the numbers of all classes, a label is itself, or an error.
-  const Tensor labels = ops.call(Op::take, {numbers, cast(ops, x, DType::i64)}, {.from_start = true});
+  const Tensor labels = ops.call(Op::take, {numbers, as_index(ops, x)}, {.from_start = true});
   Tensor row = numbers;
   for (int axis = 0; axis < x.rank(); ++axis) row = insert_axis(ops, row, 0);
   const Tensor hot = ops.call(Op::eq, {insert_axis(ops, labels, x.rank()), row});

@@ -30,8 +30,8 @@ report::ResultComparison compare_results(const graph::Plan& plan, std::span<cons
       ++out.elements;
       if (std::memcmp(&expected[at], &found[at], size) == 0) continue;
       ++out.different;
-      const double difference = difference_of(load_element(output.dtype, &expected[at]).as_real(),
-                                              load_element(output.dtype, &found[at]).as_real());
+      const double difference =
+          difference_of(real_element(output.dtype, &expected[at]), real_element(output.dtype, &found[at]));
       out.largest = std::max(out.largest, difference);
       out.is_close &= difference <= row_of(output.dtype).rounding;
     }

@@ -130,9 +130,7 @@ int64_t first_difference(const Bytes& a, const Bytes& b, DType dtype) {
   const size_t size = size_of(dtype);
   for (size_t at = 0; at + size <= a.size(); at += size) {
     if (std::memcmp(&a[at], &b[at], size) == 0) continue;
-    if (is_float(dtype) && std::isnan(load_element(dtype, &a[at]).as_real()) &&
-        std::isnan(load_element(dtype, &b[at]).as_real()))
-      continue;
+    if (std::isnan(real_element(dtype, &a[at])) && std::isnan(real_element(dtype, &b[at]))) continue;
     return static_cast<int64_t>(at / size);
   }
   return -1;
@@ -243,7 +241,7 @@ class ComparedRun : public BufferReader {
     const int64_t at = first_difference(own, history_[b], buffer.dtype);
     if (at < 0 || own.size() != history_[b].size()) return;
     const size_t offset = static_cast<size_t>(at) * size_of(buffer.dtype);
-    const auto number = [&](const Bytes& of) { return load_element(buffer.dtype, &of[offset]).as_real(); };
+    const auto number = [&](const Bytes& of) { return real_element(buffer.dtype, &of[offset]); };
     fail(fmt::format("element {} of b{} is {} {}, and {} in memory of its own", at, b, number(own), when,
                      number(history_[b])),
          buffer.node);

@@ -10,12 +10,10 @@
 
 namespace tsl {
 
-/// The type of elements in a file. Unsigned types that TSL lacks are widened when they are read.
+/// The type of elements in a file.
 struct ElementFormat {
-  DType dtype;                    // in memory
-  uint8_t size;                   // in the file
-  bool is_wide_unsigned = false;  // u16 -> i32, u32 -> i64, u64 -> i64 where it fits
-  bool is_swapped = false;        // big-endian
+  DType dtype;
+  bool is_swapped = false;  // big-endian
 };
 
 /// Returns the number of bytes of a shape in the file. Throws Failure (io) for shapes that no tensor can

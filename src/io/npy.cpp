@@ -134,11 +134,8 @@ std::optional<ElementFormat> format_of(std::string_view descr) {
   const std::string_view code = descr.substr(1);
   const bool is_swapped = order == '>' && code[1] != '1';
   for (const DTypeRow& row : kDTypes) {
-    if (row.npy.substr(1) == code) return ElementFormat{row.dtype, row.bytes, false, is_swapped};
+    if (row.npy.substr(1) == code) return ElementFormat{row.dtype, is_swapped};
   }
-  if (code == "u2") return ElementFormat{DType::i32, 2, true, is_swapped};
-  if (code == "u4") return ElementFormat{DType::i64, 4, true, is_swapped};
-  if (code == "u8") return ElementFormat{DType::i64, 8, true, is_swapped};
   return std::nullopt;
 }
 

@@ -24,11 +24,8 @@ constexpr std::string_view kMetadata = "__metadata__";
 /// Returns the format of a dtype's name in the file.
 std::optional<ElementFormat> format_named(std::string_view name) {
   for (const DTypeRow& row : kDTypes) {
-    if (row.safetensors == name) return ElementFormat{row.dtype, row.bytes};
+    if (row.safetensors == name) return ElementFormat{row.dtype};
   }
-  if (name == "U16") return ElementFormat{DType::i32, 2, true};
-  if (name == "U32") return ElementFormat{DType::i64, 4, true};
-  if (name == "U64") return ElementFormat{DType::i64, 8, true};
   return std::nullopt;
 }
 

@@ -250,7 +250,13 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
       const Tensor element_view = run_.view(read.slot, read.layout);
       run_.symbols.resize(std::max<size_t>(run_.symbols.size(), read.symbol + 1));
       if (exec::Timeline* timeline = tracing_.devices.timeline()) timeline->set_position(read.span);
-      run_.symbols[read.symbol] = element(tracing_.devices, element_view);
+      try {
+        run_.symbols[read.symbol] = element(tracing_.devices, element_view);
+      } catch (const Failure& failure) {
+        if (failure.error().name != ErrorName::number_out_of_range) throw;
+        failed = true;  // raised where the region, interpreted, gets there
+        return false;
+      }
     }
     if (!segment->reads.empty() && ++segment->replays == kManyReads) warn_of_reads(*segment);
     if (const auto& effect = interface_of(*segment).effect) {

@@ -1,6 +1,6 @@
 #include "syntax/literals.h"
 
-#include <array>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -13,25 +13,31 @@ namespace tsl {
 
 namespace {
 
+constexpr int kIntBits = 63;  // of an int, without its sign
+
 struct Dtype {
   std::string_view name;
-  int bits;  // of an integer's value, without its sign; 0 for floats
+  int bits;  // of an integer's value, without its sign; 0 for floats, -1 for bool, which ends no number
   bool is_signed;
 };
 
-constexpr std::array<Dtype, 9> kDtypes = {{{"u8", 8, false},
-                                           {"i8", 7, true},
-                                           {"i16", 15, true},
-                                           {"i32", 31, true},
-                                           {"i64", 63, true},
-                                           {"f16", 0, true},
-                                           {"bf16", 0, true},
-                                           {"f32", 0, true},
-                                           {"f64", 0, true}}};
+namespace bits_of {
+constexpr int unsigned_integer(int bytes) { return std::min(8 * bytes, kIntBits); }  // a literal is an int at most
+constexpr int signed_integer(int bytes) { return 8 * bytes - 1; }
+constexpr int floating(int) { return 0; }
+constexpr int boolean(int) { return -1; }
+}  // namespace bits_of
+
+constexpr Dtype kDtypes[] = {
+#define TSL_DTYPE(id, name, element, bytes, kind, ...) \
+  {name, bits_of::kind(bytes), std::string_view(#kind) != "unsigned_integer"},
+#include "tensor/bodies/dtypes.def"
+#undef TSL_DTYPE
+};
 
 const Dtype* find_dtype(std::string_view name) {
   for (const Dtype& dtype : kDtypes) {
-    if (dtype.name == name) return &dtype;
+    if (dtype.name == name && dtype.bits >= 0) return &dtype;
   }
   return nullptr;
 }
@@ -164,6 +170,11 @@ int64_t read_integer(const NumberParts& parts, const Dtype& dtype, Span span, bo
       fail_at(ErrorName::literal_out_of_range, span, "this number is too large for an int, which has 64 bits",
               {"write it as a float, such as 1e20, if it need not be exact"});
     }
+    const bool fits_u64 = magnitude && !negative && !dtype.is_signed && dtype.bits == kIntBits;
+    if (fits_u64) {
+      fail_at(ErrorName::literal_out_of_range, span, "this number is too large for an int, which has 64 bits",
+              {"arithmetic makes greater elements of u64: `~0u64` is the greatest"});
+    }
     fail_at(ErrorName::literal_out_of_range, span, fmt::format("this number is out of the range of {}", dtype.name));
   }
   return static_cast<int64_t>(negative ? uint64_t{0} - *magnitude : *magnitude);
@@ -171,7 +182,9 @@ int64_t read_integer(const NumberParts& parts, const Dtype& dtype, Span span, bo
 
 std::vector<std::string> suggest_dtype(std::string_view suffix) {
   std::vector<std::string> names;
-  for (const Dtype& dtype : kDtypes) names.emplace_back(dtype.name);
+  for (const Dtype& dtype : kDtypes) {
+    if (dtype.bits >= 0) names.emplace_back(dtype.name);
+  }
   const std::string nearest = nearest_name(suffix, names);
   if (nearest.empty()) return {"a number may end in a dtype, such as 2i32 or 0.5bf16"};
   return {fmt::format("did you mean '{}'?", nearest)};

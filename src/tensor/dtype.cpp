@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/error_names.h"
+
 namespace tsl {
 
 namespace {
@@ -12,10 +14,12 @@ static_assert(std::all_of(std::begin(kDTypes), std::end(kDTypes),
                           }),
               "copies and fills of the host have loops for elements of these sizes");
 
-DType signed_integer_of(size_t bytes) {
-  return std::find_if(std::begin(kDTypes), std::end(kDTypes),
-                      [&](const DTypeRow& row) { return row.kind == DTypeKind::signed_integer && row.bytes == bytes; })
-      ->dtype;
+/// Returns the signed integer of twice the size, or nothing beyond 64 bits.
+std::optional<DType> wider_signed_integer(DType dtype) {
+  const auto* const row = std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](const DTypeRow& wider) {
+    return wider.kind == DTypeKind::signed_integer && wider.bytes == 2 * size_of(dtype);
+  });
+  return row == std::end(kDTypes) ? std::nullopt : std::optional(row->dtype);
 }
 
 }  // namespace
@@ -34,7 +38,12 @@ DType promote(DType a, DType b) {
   if (a == DType::boolean || b == DType::boolean) return a == DType::boolean ? b : a;
   const DType wider = size_of(a) < size_of(b) ? b : a, narrower = wider == a ? b : a;
   const bool holds_both = size_of(wider) > size_of(narrower) && (is_signed(wider) || !is_signed(narrower));
-  return holds_both ? wider : signed_integer_of(2 * size_of(wider));  // u8 and i8: neither does
+  if (holds_both) return wider;
+  if (const std::optional<DType> both = wider_signed_integer(wider))
+    return *both;  // u8 and i8: neither holds the other
+  fail_with(ErrorName::wrong_dtype,
+            fmt::format("{} and {} have no common dtype: no integer holds the values of both", name_of(a), name_of(b)),
+            {fmt::format("`{}(x)` converts one of them", name_of(is_signed(a) ? a : b))});
 }
 
 }  // namespace tsl

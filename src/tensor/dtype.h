@@ -1,4 +1,4 @@
-// Element types, by the rows of dtypes.def, and PyTorch's promotion table.
+// Element types, by the rows of dtypes.def, and their promotion.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,7 @@ enum class DTypeRule : uint8_t {
 
 /// The dtype in which a reduction computes, and that of its result.
 enum class ReduceRule : uint8_t {
-  total,     // any dtype, in accumulator_of(dtype) -> the float dtype, or i64
+  total,     // any dtype, in accumulator_of(dtype) -> the float dtype, or the accumulator of integers
   same,      // any dtype -> the same
   floating,  // floats, others as f32 -> the float dtype; f16 and bf16 compute in f32
   logic,     // any dtype, as bool -> bool
@@ -76,11 +76,14 @@ constexpr bool is_integer(DType d) { return !is_float(d) && d != DType::boolean;
 /// Whether the dtype is a float of 16 bits.
 constexpr bool is_half(DType d) { return is_float(d) && size_of(d) == 2; }
 
-/// Returns the dtype of `a op b` for two tensors (PyTorch's table; 0-d tensors count like any other).
+/// Returns the dtype of `a op b` for two tensors (0-d tensors count like any other). Throws Failure (type) for u64 with
+/// a signed integer, since no integer dtype holds the values of both.
 DType promote(DType a, DType b);
 /// Returns the dtype in which a floating op computes: d itself if it is a float, else f32.
 constexpr DType to_float(DType d) { return is_float(d) ? d : DType::f32; }
 /// Returns the dtype in which sums and products of `d` accumulate.
 constexpr DType accumulator_of(DType d) { return row_of(d).accumulator; }
+/// Returns the dtype of sums and products of elements of `d`: floats keep theirs.
+constexpr DType total_of(DType d) { return is_float(d) ? d : accumulator_of(d); }
 
 }  // namespace tsl

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "tensor/dtype.h"
 #include "tensor/scalar.h"
@@ -18,9 +19,14 @@ struct ScalarBits {
 /// saturates; integers wrap around; any number but zero is true.
 ScalarBits to_bits(Scalar value, DType dtype);
 
-/// Load and store one element, as a bool, an int or a float.
+/// Load and store one element, as a bool, an int or a float. Loading throws Failure (value) for an element of u64 that
+/// exceeds host ints.
 Scalar load_element(DType dtype, const std::byte* at);
 void store_element(DType dtype, std::byte* at, Scalar value);
+/// Returns an element of any dtype as the nearest float.
+double real_element(DType dtype, const std::byte* at);
+/// Returns an element of an integer dtype or bool as `print` shows it.
+std::string exact_element_text(DType dtype, const std::byte* at);
 
 // Convert 16-bit floats, given as bits.
 float f16_to_float(uint16_t bits);

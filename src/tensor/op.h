@@ -340,6 +340,8 @@ class OriginScope {
 
 // Short forms of ops that C++ code calls often. Axes count from the end when negative.
 Tensor cast(Ops&, const Tensor& x, DType dtype);
+/// Converts integers to i64, as ops take indices. An element of u64 beyond i64 is then the greatest, which is no index.
+Tensor as_index(Ops&, const Tensor& integers);
 Tensor permute(Ops&, const Tensor& x, const Ints& order);
 /// Returns another handle to the same elements, through a call. Tapes that record the call connect both handles; for
 /// other tapes the new handle is a constant.

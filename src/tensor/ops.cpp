@@ -1,4 +1,5 @@
 #include <array>
+#include <limits>
 
 #include "base/error_names.h"
 #include "base/number_text.h"
@@ -118,19 +119,21 @@ void check_condition(const OpDef& op, const Operand& condition) {
   if (!is_bool) fail(ErrorName::wrong_dtype, "{}: the condition must be bool, got {}", op.name, describe(condition));
 }
 
-/// Compares in i64, which holds every number, and takes the dtype's limit for a bound that no element reaches. All
-/// other ops would store the number.
+/// Compares in i64, which holds every number (but u64 in f64, where a negative number is below every element), and
+/// takes the dtype's limit for a bound that no element reaches. All other ops would store the number.
 Tensor call_beyond_range(Ops& ops, const OpDef& op, std::span<const Operand> operands, DType dtype, size_t number,
                          RangeSide side) {
   std::vector<Operand> formed(operands.begin(), operands.end());
   if (op.dtype_rule == DTypeRule::compare) {
+    const DType wide = size_of(dtype) < sizeof(int64_t) ? DType::i64 : DType::f64;
     for (Operand& operand : formed) {
-      if (operand.is_tensor()) operand.tensor = cast(ops, operand.tensor, DType::i64);
+      if (operand.is_tensor()) operand.tensor = cast(ops, operand.tensor, wide);
     }
     return ops.call(op.op, formed);
   }
   const IntegerRange range = range_of(dtype);
-  if (op.op == Op::minimum && side == RangeSide::above) formed[number] = Scalar::of(range.greatest);
+  if (op.op == Op::minimum && side == RangeSide::above)
+    formed[number] = Scalar::of(static_cast<int64_t>(range.greatest));
   else if (op.op == Op::maximum && side == RangeSide::below) formed[number] = Scalar::of(range.least);
   else expect_fits(dtype, operands[number]);
   return ops.call(op.op, formed);
@@ -278,6 +281,13 @@ std::string describe(const Operand& operand) {
 Tensor cast(Ops& ops, const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   return ops.call(Op::cast, {x}, {.dtype = dtype});
+}
+
+Tensor as_index(Ops& ops, const Tensor& integers) {
+  if (is_signed(integers.dtype()) || size_of(integers.dtype()) < sizeof(int64_t))
+    return cast(ops, integers, DType::i64);
+  const Operand greatest = Scalar::of(std::numeric_limits<int64_t>::max());
+  return cast(ops, ops.call(Op::minimum, {integers, greatest}), DType::i64);
 }
 
 Tensor permute(Ops& ops, const Tensor& x, const Ints& order) { return ops.call(Op::permute, {x}, {.axes = order}); }

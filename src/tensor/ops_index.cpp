@@ -31,7 +31,7 @@ Tensor integer_index(Ops& ops, const char* op, const Tensor& index) {
     fail_with(ErrorName::wrong_dtype, fmt::format("{}: an index must hold integers, got {}", op, describe(index)),
               {"`i64(x)` makes integers of a float tensor"});
   }
-  return cast(ops, index, DType::i64);
+  return as_index(ops, index);
 }
 
 Tensor prepare_take(Ops& ops, Op op, Operands operands, const Attrs& attrs) {

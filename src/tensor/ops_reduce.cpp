@@ -10,7 +10,7 @@ namespace {
 
 DType reduced_dtype(const OpDef& op, DType dtype) {
   switch (op.reduce_rule) {
-    case ReduceRule::total: return is_float(dtype) ? dtype : DType::i64;
+    case ReduceRule::total: return total_of(dtype);
     case ReduceRule::same: break;
     case ReduceRule::floating: return to_float(dtype);
     case ReduceRule::logic: return DType::boolean;

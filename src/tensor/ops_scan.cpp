@@ -8,7 +8,7 @@ namespace {
 
 TensorType infer_cumulative(Operands operands, const Attrs&) {
   const Tensor& x = operands[0].tensor;
-  return {is_float(x.dtype()) ? x.dtype() : DType::i64, x.shape()};
+  return {total_of(x.dtype()), x.shape()};
 }
 
 TensorType infer_sorted(Operands operands, const Attrs& attrs) {

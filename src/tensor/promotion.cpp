@@ -75,6 +75,8 @@ DType operand_dtype(const OpDef& op, std::span<const Operand> operands) {
 
 namespace {
 
+constexpr uint64_t kGreatestInt = std::numeric_limits<int64_t>::max();  // of host numbers
+
 /// Compares a number with a bound; a trace depends on the answer.
 bool holds(ScalarOp comparison, const Operand& number, Scalar bound) {
   if (!number.symbol || number.symbol->table->is_closed()) return apply(comparison, number.scalar, bound).boolean;
@@ -84,7 +86,9 @@ bool holds(ScalarOp comparison, const Operand& number, Scalar bound) {
 
 RangeSide integer_side(const IntegerRange& range, const Operand& number) {
   if (!holds(ScalarOp::ge, number, Scalar::of(range.least))) return RangeSide::below;
-  return holds(ScalarOp::le, number, Scalar::of(range.greatest)) ? RangeSide::inside : RangeSide::above;
+  if (range.greatest >= kGreatestInt) return RangeSide::inside;
+  const auto greatest = static_cast<int64_t>(range.greatest);
+  return holds(ScalarOp::le, number, Scalar::of(greatest)) ? RangeSide::inside : RangeSide::above;
 }
 
 /// Of a float only the whole part is stored, so the bounds are the next whole numbers outside; an i64's least value has
@@ -101,9 +105,9 @@ RangeSide real_side(const IntegerRange& range, const Operand& number) {
 
 IntegerRange range_of(DType dtype) {
   const int bits = static_cast<int>(size_of(dtype)) * 8;
-  const int64_t greatest = std::numeric_limits<int64_t>::max() >> (64 - bits);  // of the signed dtype of this size
+  const uint64_t greatest = kGreatestInt >> (64 - bits);  // of the signed dtype of this size
   if (!is_signed(dtype)) return {0, greatest * 2 + 1};
-  return {-greatest - 1, greatest};
+  return {-static_cast<int64_t>(greatest) - 1, greatest};
 }
 
 RangeSide range_side(DType dtype, const Operand& number) {
@@ -114,7 +118,7 @@ RangeSide range_side(DType dtype, const Operand& number) {
     case ScalarType::integer: break;
     case ScalarType::real: return real_side(range, number);
   }
-  const bool holds_extents = range.least <= kMinSymbolicExtent && range.greatest >= kMaxSymbolicExtent;
+  const bool holds_extents = range.least <= kMinSymbolicExtent && range.greatest >= uint64_t{kMaxSymbolicExtent};
   if (dtype == DType::i64 || (holds_extents && number.symbol && number.symbol->is_extent)) return RangeSide::inside;
   return integer_side(range, number);
 }
@@ -125,8 +129,8 @@ void expect_fits(DType dtype, const Operand& number) {
   fail_with(ErrorName::number_out_of_range,
             fmt::format("{} does not fit {}, which holds {} to {}", describe(number), name_of(dtype), range.least,
                         range.greatest),
-            dtype == DType::i64 ? std::vector<std::string>{}
-                                : std::vector<std::string>{"i64 holds greater numbers: `i64(x)`"});
+            range.greatest >= kGreatestInt ? std::vector<std::string>{}
+                                           : std::vector<std::string>{"i64 holds greater numbers: `i64(x)`"});
 }
 
 }  // namespace tsl

@@ -34,7 +34,8 @@ inline void expect_fits(DType dtype, Scalar number) {
 
 /// The least and the greatest value of an integer dtype.
 struct IntegerRange {
-  int64_t least, greatest;
+  int64_t least;
+  uint64_t greatest;
 };
 IntegerRange range_of(DType dtype);
 

@@ -27,7 +27,9 @@ class Elements {
     collect(tensor.layout(), 0);
   }
 
-  const std::vector<Scalar>& all() const { return elements_; }
+  bool are_floats() const { return is_float(tensor_.dtype()); }
+  const std::vector<double>& floats() const { return floats_; }
+  const std::vector<std::string>& words() const { return words_; }  // if they are not floats
   bool is_cut(int64_t extent) const { return summarize_ && extent > 2 * kEdgeItems; }
   int64_t shown(int64_t extent) const { return is_cut(extent) ? 2 * kEdgeItems : extent; }
 
@@ -57,13 +59,18 @@ class Elements {
     const int64_t count = last < 0 ? 1 : host.shape()[last].hint();
     const auto size = static_cast<int64_t>(size_of(host.dtype()));
     const int64_t step = last < 0 ? 0 : host.layout().strides[last].hint() * size;
-    for (int64_t i = 0; i < count; ++i) elements_.push_back(load_element(host.dtype(), host.data() + i * step));
+    for (int64_t i = 0; i < count; ++i) {
+      const std::byte* at = host.data() + i * step;
+      if (are_floats()) floats_.push_back(real_element(host.dtype(), at));
+      else words_.push_back(exact_element_text(host.dtype(), at));
+    }
   }
 
   Context& context_;
   const Tensor& tensor_;
   bool summarize_;
-  std::vector<Scalar> elements_;
+  std::vector<double> floats_;
+  std::vector<std::string> words_;
 };
 
 // ---- One format for a column of numbers ------------------------------------------------------------
@@ -131,18 +138,11 @@ std::vector<std::string> float_column(const std::vector<double>& values) {
   return texts;
 }
 
-std::vector<std::string> column(const std::vector<Scalar>& elements) {
-  if (!elements.empty() && elements[0].type == ScalarType::real) {
-    std::vector<double> values;
-    for (const Scalar& e : elements) values.push_back(e.real);
-    return float_column(values);
-  }
-  std::vector<std::string> texts;
+std::vector<std::string> column(const Elements& elements) {
+  if (elements.are_floats()) return float_column(elements.floats());
+  std::vector<std::string> texts = elements.words();
   size_t width = 0;
-  for (const Scalar& e : elements) {
-    texts.push_back(e.type == ScalarType::boolean ? (e.boolean ? "true" : "false") : std::to_string(e.integer));
-    width = std::max(width, texts.back().size());
-  }
+  for (const std::string& text : texts) width = std::max(width, text.size());
   for (std::string& text : texts) text.insert(0, width - text.size(), ' ');
   return texts;
 }
@@ -152,7 +152,7 @@ std::vector<std::string> column(const std::vector<Scalar>& elements) {
 class Rows {
  public:
   Rows(const Elements& elements, const Shape& shape, bool one_line)
-      : elements_(elements), shape_(shape), one_line_(one_line), texts_(column(elements.all())) {}
+      : elements_(elements), shape_(shape), one_line_(one_line), texts_(column(elements)) {}
 
   std::string text() { return block(0); }
 
@@ -207,9 +207,8 @@ class Rows {
 
 std::string single(Context& context, const Tensor& tensor) {
   const Tensor host = read_to_host(context, tensor);
-  const Scalar value = load_element(host.dtype(), host.data());
-  if (value.type == ScalarType::real) return float_text(value.real, host.dtype());
-  return value.type == ScalarType::boolean ? (value.boolean ? "true" : "false") : std::to_string(value.integer);
+  if (!is_float(host.dtype())) return exact_element_text(host.dtype(), host.data());
+  return float_text(real_element(host.dtype(), host.data()), host.dtype());
 }
 
 int64_t size_of_shape(const Shape& shape) {

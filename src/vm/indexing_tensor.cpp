@@ -45,7 +45,7 @@ Tensor joined_index(Ops& ops, const std::vector<IndexPlan::Pick>& picks, const S
   for (const IndexPlan::Pick& pick : picks) {
     const Dim extent = view[pick.axis];
     total = total * extent;
-    Tensor index = cast(ops, pick.index, DType::i64);
+    Tensor index = as_index(ops, pick.index);
     if (!pick.is_checked) {
       index = from_end(ops, index, extent);
       const Tensor in_range = ops.call(Op::bit_and, {ops.call(Op::ge, {index, Scalar::of(int64_t{0})}),
@@ -67,7 +67,7 @@ Gather prepare_gather(Ops& ops, const Tensor& view, const IndexPlan& plan) {
   gather.position = plan.position;
   if (picked.size() == 1) {
     gather.base = ordered;
-    gather.index = cast(ops, plan.picks[0].index, DType::i64);
+    gather.index = as_index(ops, plan.picks[0].index);
   } else {
     const int count = static_cast<int>(picked.size());
     Shape joined{extent_product(gather.ordered, 0, count)};

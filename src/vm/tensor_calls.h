@@ -30,7 +30,7 @@ inline Tensor iota(Ops& ops, Dim count, DType dtype, const Operand& start = Scal
 
 /// Picks along an axis. x: [batch…, n, rest…], index: [batch…, idx…] -> [batch…, idx…, rest…]
 inline Tensor take(Ops& ops, const Tensor& x, const Tensor& index, int batch) {
-  return ops.call(Op::take, {x, cast(ops, index, DType::i64)}, {.batch = batch});
+  return ops.call(Op::take, {x, as_index(ops, index)}, {.batch = batch});
 }
 
 /// Returns the permutation that moves the axes of `first` to the front and keeps the order of the others.

@@ -135,6 +135,13 @@ TEST_CASE("results are viewed without a copy, with their strides", "[api]") {
   CHECK(turned.span<float>().error().kind == TSL_VALUE);
   CHECK(x.view<double>().error().kind == TSL_TYPE);
 
+  CHECK(engine.run("~zeros([1], dtype: u64)").value().as<tsl::Tensor>().value().read<uint64_t>().value() ==
+        std::vector<uint64_t>{UINT64_MAX});
+  engine.run("fn same(x) = x").value();
+  const std::vector<uint16_t> small = {1, 65535};
+  CHECK(engine.call<tsl::Tensor>("same", small).value().read<uint16_t>().value() == small);
+  const std::vector<uint32_t> wide = {1, 4294967295u};
+  CHECK(engine.call<tsl::Tensor>("same", wide).value().read<uint32_t>().value() == wide);
   auto span = engine.run("ones([4], dtype: i32) * 3").value().as<tsl::Tensor>().value().span<int32_t>().value();
   engine.run("zeros([4], dtype: i32)").value();  // the span keeps its memory from being used again
   int total = 0;

@@ -136,7 +136,8 @@ TEST_CASE("memory of another framework is written only if both sides allow it", 
 
 TEST_CASE("every dtype goes out and comes back unchanged, without a copy", "[api]") {
   Fixture t;
-  for (const char* dtype : {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"}) {
+  for (const char* dtype :
+       {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "u16", "u32", "u64"}) {
     const tsl_value x = t.eval(std::string("ones([3, 2], dtype: ") + dtype + ").transpose(0, 1)");
     DLManagedTensorVersioned* out = nullptr;
     REQUIRE(tsl_tensor_to_dlpack(t.engine, x, TSL_READ_ONLY, TSL_NO_STREAM, &out) == TSL_OK);

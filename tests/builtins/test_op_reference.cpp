@@ -50,7 +50,7 @@ std::vector<double> numbers(DType dtype, int count, int step) {
   for (int i = 0; i < count; ++i) {
     const int n = i * step % 11;
     if (dtype == DType::boolean) out.push_back(n % 2);
-    else if (dtype == DType::u8) out.push_back(n);
+    else if (!is_signed(dtype)) out.push_back(n);
     else if (is_float(dtype)) out.push_back((n - 5) * 0.25 + 0.125);
     else out.push_back(n - 5);
   }
@@ -153,11 +153,11 @@ void compare(const OpDef& def, DType dtype, const Attrs& attrs, int operands) {
 
 /// An integer may overflow where the reference does not; since those ops are exact, small numbers suffice.
 bool is_representative(const OpDef& def, DType dtype) {
-  const bool is_small = dtype == DType::u8 || dtype == DType::i8 || dtype == DType::i16;
+  const bool is_small = is_integer(dtype) && size_of(dtype) < 4;
   if (def.op == Op::pow && !is_float(dtype)) return false;  // negative exponents of integers
   if (is_small && def.op == Op::cumprod) return false;
   if (def.op == Op::argmax || def.op == Op::argmin) return false;  // the reference has none; see below
-  if (dtype == DType::u8 && (def.op == Op::neg || def.op == Op::sub || def.op == Op::bit_not))
+  if (is_integer(dtype) && !is_signed(dtype) && (def.op == Op::neg || def.op == Op::sub || def.op == Op::bit_not))
     return false;  // wraps around
   if (dtype == DType::boolean && (def.op == Op::floordiv || def.op == Op::mod)) return false;
   return def.op != Op::cast && def.op != Op::copy;

@@ -117,19 +117,24 @@ TEST_CASE_METHOD(Fixture, "npy: orders, byte orders and types that TSL lacks") {
     const Tensor t = load_npy(folder.write("b.npy", npy(header, std::string("\x01\x02\xff\xfe", 4))), allocator);
     CHECK(elements<int16_t>(t) == std::vector<int16_t>{0x0102, -2});
   }
-  SECTION("u16, u32 and u64 widen") {
+  SECTION("u16, u32 and u64") {
     const Tensor a = load_npy(folder.write("u.npy", npy("{'descr': '<u2', 'fortran_order': False, 'shape': (1,)}",
                                                         bytes_of<uint16_t>({65535}))),
                               allocator);
-    CHECK(a.dtype() == DType::i32);
-    CHECK(elements<int32_t>(a)[0] == 65535);
+    CHECK(a.dtype() == DType::u16);
+    CHECK(elements<uint16_t>(a)[0] == 65535);
     const Tensor b = load_npy(folder.write("u.npy", npy("{'descr': '<u4', 'fortran_order': False, 'shape': ()}",
                                                         bytes_of<uint32_t>({4294967295u}))),
                               allocator);
-    CHECK(b.dtype() == DType::i64);
-    CHECK(elements<int64_t>(b)[0] == 4294967295);
-    CHECK_THAT(npy_error(npy("{'descr': '<u8', 'fortran_order': False, 'shape': (1,)}", bytes_of<uint64_t>({~0ull}))),
-               Contains("does not fit i64"));
+    CHECK(b.dtype() == DType::u32);
+    CHECK(elements<uint32_t>(b)[0] == 4294967295u);
+    const Tensor c = load_npy(folder.write("u.npy", npy("{'descr': '>u8', 'fortran_order': False, 'shape': (2,)}",
+                                                        std::string("\xff\xff\xff\xff\xff\xff\xff\xfe"
+                                                                    "\0\0\0\0\0\0\1\2",
+                                                                    16))),
+                              allocator);
+    CHECK(c.dtype() == DType::u64);
+    CHECK(elements<uint64_t>(c) == std::vector<uint64_t>{~uint64_t{1}, 258});
   }
   SECTION("bool bytes become 0 and 1") {
     const Tensor t = load_npy(folder.write("o.npy", npy("{'descr': '|b1', 'fortran_order': False, 'shape': (3,)}",
@@ -400,6 +405,21 @@ TEST_CASE_METHOD(Fixture, "safetensors: a tensor of another dtype is left out an
   CHECK_THAT(
       safetensors_error(R"({"a": {"dtype": "C64", "shape": [1], "data_offsets": [0, 8]}})", std::string(8, '\0')),
       Contains("C64"));
+}
+
+TEST_CASE_METHOD(Fixture, "safetensors: U16, U32 and U64 have dtypes of their own") {
+  const std::string header = R"({"a": {"dtype": "U16", "shape": [1], "data_offsets": [0, 2]},)"
+                             R"( "b": {"dtype": "U32", "shape": [1], "data_offsets": [2, 6]},)"
+                             R"( "c": {"dtype": "U64", "shape": [1], "data_offsets": [6, 14]}})";
+  const std::string path = folder.write("m.safetensors", safetensors(header, std::string(14, '\xff')));
+  const std::vector<NamedTensor> read = load_safetensors(path, allocator);
+  REQUIRE(read.size() == 3);
+  CHECK(read[0].tensor.dtype() == DType::u16);
+  CHECK(elements<uint16_t>(read[0].tensor)[0] == UINT16_MAX);
+  CHECK(read[1].tensor.dtype() == DType::u32);
+  CHECK(elements<uint32_t>(read[1].tensor)[0] == UINT32_MAX);
+  CHECK(read[2].tensor.dtype() == DType::u64);
+  CHECK(elements<uint64_t>(read[2].tensor)[0] == UINT64_MAX);
 }
 
 TEST_CASE_METHOD(Fixture, "safetensors: round trip of every dtype") {

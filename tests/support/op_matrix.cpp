@@ -23,7 +23,7 @@ void add_elementwise(std::vector<MatrixCase>& cases) {
 
 /// Operands of one dtype in every layout, as pairs (a, b).
 std::string layouts_of(const std::string& dtype) {
-  const bool is_bool = dtype == "bool", is_unsigned = dtype == "u8";
+  const bool is_bool = dtype == "bool", is_unsigned = dtype[0] == 'u';
   const std::string shift = is_unsigned || is_bool ? "" : " - 5";
   const std::string scale = dtype[0] == 'f' || dtype == "bf16" ? " * 0.75" : "";
   auto base = [&](int count, const char* shape, int step) {

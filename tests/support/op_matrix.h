@@ -17,7 +17,8 @@ struct MatrixCase {
 
 std::vector<MatrixCase> matrix_cases();
 
-inline constexpr const char* kMatrixDTypes[] = {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"};
+inline constexpr const char* kMatrixDTypes[] = {"bool", "u8",  "i8",  "i16", "i32", "i64", "f16",
+                                                "bf16", "f32", "f64", "u16", "u32", "u64"};
 
 /// Makes a program that runs the case on operands of one dtype in every layout, from memory and from the same group. It
 /// prints every element, or the error.

@@ -89,7 +89,7 @@ std::string RandomCalls::call() {
 std::string RandomCalls::tensor() {
   const std::string shape =
       random_.pick({"[]", "[0]", "[1]", "[3]", "[4]", "[2, 3]", "[3, 2]", "[2, 1, 3]", "[1, 0, 2]", "[2, 2, 2]"});
-  const std::string dtype = random_.pick({"bool", "u8", "i32", "i64", "f16", "f32", "f64"});
+  const std::string dtype = random_.pick({"bool", "u8", "i32", "i64", "u32", "u64", "f16", "f32", "f64"});
   const std::string numbers = fmt::format("reshape(arange(size({0})), {0})", shape);
   if (!is_float_name(dtype)) return fmt::format("{}({} % {})", dtype, numbers, 2 + random_.below(4));
   return fmt::format("{}({} * 0.7 - 1.2)", dtype, numbers);
@@ -104,7 +104,7 @@ std::string RandomCalls::value(int depth) {
   if (kind < 69) return random_.pick({"true", "false"});
   if (kind < 72) return "nil";
   if (kind < 76) return random_.pick({"\"ab\"", "\"\"", "\"i,j->ij\"", "\"ij,jk->ik\"", "\"ii->i\"", "\"aéb\""});
-  if (kind < 79) return random_.pick({"bool", "u8", "i32", "i64", "f16", "f32", "f64"});
+  if (kind < 79) return random_.pick({"bool", "u8", "i32", "i64", "u32", "u64", "f16", "f32", "f64"});
   if (kind < 83)
     return random_.pick({"fn(x) = x", "fn(x) = x * x", "fn(a, b) = a + b", "fn() = 1", "len", "sum", "fn(x) = x > 0"});
   if (kind < 86) return random_.pick({"0..3", "1..=2", "5..2"});

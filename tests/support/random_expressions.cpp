@@ -57,7 +57,8 @@ Extents with(const Extents& shape, size_t axis, const std::string& extent) {
 
 std::string Expressions::any_dtype() {
   if (random_.chance(55)) return "f32";
-  return random_.pick({"f64", "f64", "f16", "bf16", "i64", "i64", "i32", "u8", "i8", "i16", "bool"});
+  return random_.pick(
+      {"f64", "f64", "f16", "bf16", "i64", "i64", "i32", "u8", "i8", "i16", "u16", "u32", "u64", "bool"});
 }
 
 std::string Expressions::float_dtype() { return random_.pick({"f32", "f32", "f32", "f64", "f16", "bf16"}); }
@@ -332,7 +333,7 @@ std::string Expressions::whole(const std::string& dtype, const Extents& shape, i
 }
 
 std::string Expressions::boolean(const Extents& shape, int depth) {
-  const std::string dtype = random_.pick({"f32", "f32", "f64", "i64", "f16", "u8"});
+  const std::string dtype = random_.pick({"f32", "f32", "f64", "i64", "f16", "u8", "u32", "u64"});
   auto x = [&](const std::string& type) { return tensor(type, shape, depth - 1); };
   switch (random_.below(6)) {
     case 0:

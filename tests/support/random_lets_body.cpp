@@ -36,7 +36,8 @@ std::string promoted(const std::string& a, const std::string& b) {
   const bool is_float = is_float_name(a);
   if (is_float != is_float_name(b)) return is_float ? a : b;
   if (is_float) return a == "f64" || b == "f64" ? "f64" : "f32";
-  return a == "i64" || b == "i64" ? "i64" : "i32";
+  if (a == "bool" || b == "bool") return a == "bool" ? b : a;
+  return "i64";  // also of i32 and u32
 }
 
 std::string at_axis(int axis, const std::string& part) {

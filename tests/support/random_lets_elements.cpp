@@ -146,7 +146,7 @@ bool LetsBody::cast() {
   const std::optional<Let> a = operand();
   if (!a) return false;
   if (random_.chance(25)) {
-    const std::string dtype = random_.pick({"i64", "i32", "bool"});
+    const std::string dtype = random_.pick({"i64", "i32", "u32", "bool"});
     return declare(fmt::format("{}({} * 8.0)", dtype, a->name), dtype, a->shape, 1);
   }
   const std::string dtype = random_.chance(50) ? base_ : random_.pick({"f32", "f32", "f64", "f16", "bf16"});

@@ -43,6 +43,15 @@ TEST_CASE("typed literals") {
   CHECK(tree_of("2f64") == "2f64");
   CHECK(tree_of("1e3f16") == "1000f16");
   CHECK(tree_of("0xffu8") == "255u8");
+  CHECK(tree_of("65535u16") == "65535u16");
+  CHECK(tree_of("0xffff_ffffu32") == "4294967295u32");
+  CHECK(tree_of("9223372036854775807u64") == "9223372036854775807u64");
+  CHECK(syntax_error("65536u16").message == "this number is out of the range of u16");
+  CHECK(syntax_error("4294967296u32").message == "this number is out of the range of u32");
+  CHECK(syntax_error("9223372036854775808u64").message == "this number is too large for an int, which has 64 bits");
+  CHECK(syntax_error("-1u64").message == "this number is out of the range of u64");
+  CHECK(syntax_error("18446744073709551616u64").message == "this number is out of the range of u64");
+  CHECK(syntax_error("1bool").message == "'bool' is no suffix of a number");
   CHECK(tree_of("-128i8") == "-128i8");
   CHECK(syntax_error("128i8").message == "this number is out of the range of i8");
   CHECK(syntax_error("-1u8").message == "this number is out of the range of u8");

@@ -89,6 +89,8 @@ TEST_CASE_METHOD(Fixture, "types of reductions") {
   REQUIRE(call(Op::sum, {f({2, 3, 4})}, {.keepdims = true, .axes = {1}}) == "f32[2, 1, 4]");
   REQUIRE(call(Op::sum, {b({2, 3})}, {.axes = {0}}) == "i64[3]");
   REQUIRE(call(Op::prod, {ops.make(DType::u8, {2})}, {.axes = {0}}) == "i64[]");
+  REQUIRE(call(Op::sum, {ops.make(DType::u32, {2})}, {.axes = {0}}) == "i64[]");
+  REQUIRE(call(Op::sum, {ops.make(DType::u64, {2})}, {.axes = {0}}) == "u64[]");
   REQUIRE(call(Op::sum, {ops.make(DType::f16, {2})}, {.axes = {0}}) == "f16[]");
   REQUIRE(call(Op::max, {b({2, 3})}, {.axes = {0}}) == "bool[3]");
   REQUIRE(call(Op::argmax, {f({2, 3})}, {.axes = {-1}}) == "i64[2]");

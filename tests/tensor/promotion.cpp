@@ -1,5 +1,6 @@
 #include "tensor/promotion.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "catch.h"
@@ -21,25 +22,33 @@ const Operand kTrue = Scalar::of(true), kInt = Scalar::of(int64_t{3}), kFloat = 
 
 }  // namespace
 
-TEST_CASE("two tensors promote as in PyTorch") {
-  // torch.promote_types(row, column), in the order of DType.
-  static constexpr std::array<std::array<std::string_view, 10>, 10> table = {{
-      {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"},
-      {"u8", "u8", "i16", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"},
-      {"i8", "i16", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"},
-      {"i16", "i16", "i16", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"},
-      {"i32", "i32", "i32", "i32", "i32", "i64", "f16", "bf16", "f32", "f64"},
-      {"i64", "i64", "i64", "i64", "i64", "i64", "f16", "bf16", "f32", "f64"},
-      {"f16", "f16", "f16", "f16", "f16", "f16", "f16", "f32", "f32", "f64"},
-      {"bf16", "bf16", "bf16", "bf16", "bf16", "bf16", "f32", "bf16", "f32", "f64"},
-      {"f32", "f32", "f32", "f32", "f32", "f32", "f32", "f32", "f32", "f64"},
-      {"f64", "f64", "f64", "f64", "f64", "f64", "f64", "f64", "f64", "f64"},
+TEST_CASE("two tensors promote as in PyTorch, and wide unsigned integers to the least integer that holds both") {
+  // torch.promote_types(row, column), in the order of DType; "" where no integer holds the values of both.
+  static constexpr std::array<std::array<std::string_view, 13>, 13> table = {{
+      {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "u16", "u32", "u64"},
+      {"u8", "u8", "i16", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "u16", "u32", "u64"},
+      {"i8", "i16", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "i32", "i64", ""},
+      {"i16", "i16", "i16", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "i32", "i64", ""},
+      {"i32", "i32", "i32", "i32", "i32", "i64", "f16", "bf16", "f32", "f64", "i32", "i64", ""},
+      {"i64", "i64", "i64", "i64", "i64", "i64", "f16", "bf16", "f32", "f64", "i64", "i64", ""},
+      {"f16", "f16", "f16", "f16", "f16", "f16", "f16", "f32", "f32", "f64", "f16", "f16", "f16"},
+      {"bf16", "bf16", "bf16", "bf16", "bf16", "bf16", "f32", "bf16", "f32", "f64", "bf16", "bf16", "bf16"},
+      {"f32", "f32", "f32", "f32", "f32", "f32", "f32", "f32", "f32", "f64", "f32", "f32", "f32"},
+      {"f64", "f64", "f64", "f64", "f64", "f64", "f64", "f64", "f64", "f64", "f64", "f64", "f64"},
+      {"u16", "u16", "i32", "i32", "i32", "i64", "f16", "bf16", "f32", "f64", "u16", "u32", "u64"},
+      {"u32", "u32", "i64", "i64", "i64", "i64", "f16", "bf16", "f32", "f64", "u32", "u32", "u64"},
+      {"u64", "u64", "", "", "", "", "f16", "bf16", "f32", "f64", "u64", "u64", "u64"},
   }};
   RecordingOps ops;
-  for (size_t a = 0; a < 10; ++a) {
-    for (size_t b = 0; b < 10; ++b) {
+  for (size_t a = 0; a < table.size(); ++a) {
+    for (size_t b = 0; b < table.size(); ++b) {
       const DType left = static_cast<DType>(a), right = static_cast<DType>(b);
       CAPTURE(name_of(left), name_of(right));
+      if (table[a][b].empty()) {
+        CHECK_THAT(failure_of([&] { promote(left, right); }),
+                   Catch::Contains("have no common dtype: no integer holds the values of both"));
+        continue;
+      }
       REQUIRE(name_of(promote(left, right)) == table[a][b]);
       REQUIRE(type_of(ops.call(Op::add, {ops.make(left, {2}), ops.make(right, {2})})) == table[a][b]);
     }
@@ -52,11 +61,12 @@ TEST_CASE("a number beside a tensor changes the dtype only if it is of a higher 
     DType dtype;
     std::string_view with_bool, with_int, with_float;
   };
-  const std::vector<Row> rows = {{DType::boolean, "bool", "i64", "f32"}, {DType::u8, "u8", "u8", "f32"},
-                                 {DType::i8, "i8", "i8", "f32"},         {DType::i16, "i16", "i16", "f32"},
-                                 {DType::i32, "i32", "i32", "f32"},      {DType::i64, "i64", "i64", "f32"},
-                                 {DType::f16, "f16", "f16", "f16"},      {DType::bf16, "bf16", "bf16", "bf16"},
-                                 {DType::f32, "f32", "f32", "f32"},      {DType::f64, "f64", "f64", "f64"}};
+  const std::vector<Row> rows = {
+      {DType::boolean, "bool", "i64", "f32"}, {DType::u8, "u8", "u8", "f32"},        {DType::i8, "i8", "i8", "f32"},
+      {DType::i16, "i16", "i16", "f32"},      {DType::i32, "i32", "i32", "f32"},     {DType::i64, "i64", "i64", "f32"},
+      {DType::f16, "f16", "f16", "f16"},      {DType::bf16, "bf16", "bf16", "bf16"}, {DType::f32, "f32", "f32", "f32"},
+      {DType::f64, "f64", "f64", "f64"},      {DType::u16, "u16", "u16", "f32"},     {DType::u32, "u32", "u32", "f32"},
+      {DType::u64, "u64", "u64", "f32"}};
   RecordingOps ops;
   for (const Row& row : rows) {
     CAPTURE(name_of(row.dtype));
@@ -130,7 +140,7 @@ TEST_CASE("casts and expands are inserted where they are needed, and only there"
   REQUIRE(ops.calls.empty());
 }
 
-TEST_CASE("a number that its dtype cannot hold is compared in i64, bounds nothing, or is refused") {
+TEST_CASE("a number that its dtype cannot hold is compared in i64, or of u64 in f64, bounds nothing, or is refused") {
   RecordingOps ops;
   using Calls = std::vector<std::string>;
   const Operand large = Scalar::of(int64_t{300}), negative = Scalar::of(int64_t{-1});
@@ -141,6 +151,9 @@ TEST_CASE("a number that its dtype cannot hold is compared in i64, bounds nothin
   ops.call(Op::minimum, {u, large});
   ops.call(Op::maximum, {negative, u});
   REQUIRE(ops.calls == Calls{"minimum(u8[2], int 255) -> u8[2]", "maximum(int 0, u8[2]) -> u8[2]"});
+  ops.calls.clear();
+  ops.call(Op::lt, {ops.make(DType::u64, {2}), negative});
+  REQUIRE(ops.calls == Calls{"cast(u64[2]) -> f64[2]", "lt(f64[2], int -1) -> bool[2]"});
   const std::string refused = "value: int 300 does not fit u8, which holds 0 to 255";
   for (const Op op : {Op::add, Op::maximum, Op::bit_or, Op::floordiv})
     REQUIRE(failure_of([&] { ops.call(op, {u, large}); }) == refused);
@@ -152,9 +165,13 @@ TEST_CASE("a number that its dtype cannot hold is compared in i64, bounds nothin
 TEST_CASE("each integer dtype holds the numbers of its range") {
   struct Row {
     DType dtype;
-    int64_t least, greatest;
+    int64_t least;
+    uint64_t greatest;
   };
   const std::vector<Row> rows = {{DType::u8, 0, 255},
+                                 {DType::u16, 0, 65535},
+                                 {DType::u32, 0, 4294967295},
+                                 {DType::u64, 0, UINT64_MAX},
                                  {DType::i8, -128, 127},
                                  {DType::i16, -32768, 32767},
                                  {DType::i32, -2147483648, 2147483647},
@@ -165,14 +182,16 @@ TEST_CASE("each integer dtype holds the numbers of its range") {
     REQUIRE(range_of(dtype).greatest == greatest);
     const double low = static_cast<double>(least);
     REQUIRE(range_side(dtype, Scalar::of(least)) == RangeSide::inside);
-    REQUIRE(range_side(dtype, Scalar::of(greatest)) == RangeSide::inside);
+    const int64_t last = static_cast<int64_t>(std::min<uint64_t>(greatest, INT64_MAX));
+    REQUIRE(range_side(dtype, Scalar::of(last)) == RangeSide::inside);
     REQUIRE(range_side(dtype, Scalar::of(low)) == RangeSide::inside);
     REQUIRE(range_side(dtype, Scalar::of(low * 2 - 1)) == RangeSide::below);
     REQUIRE(range_side(dtype, Scalar::of(static_cast<double>(greatest) + 1)) == RangeSide::above);
     REQUIRE(range_side(dtype, Scalar::of(std::nan(""))) != RangeSide::inside);
     if (dtype == DType::i64) continue;
     REQUIRE(range_side(dtype, Scalar::of(least - 1)) == RangeSide::below);
-    REQUIRE(range_side(dtype, Scalar::of(greatest + 1)) == RangeSide::above);
+    if (dtype == DType::u64) continue;
+    REQUIRE(range_side(dtype, Scalar::of(last + 1)) == RangeSide::above);
     REQUIRE(range_side(dtype, Scalar::of(low - 0.5)) == RangeSide::inside);
     REQUIRE(range_side(dtype, Scalar::of(static_cast<double>(greatest) + 0.5)) == RangeSide::inside);
   }

@@ -1,8 +1,10 @@
 """Checks the recipes of tests/recipes/, patches that each add one thing to TSL as CONTRIBUTING.md says.
 
 Each applies to this tree alone, all apply together in the order of their names, and none touches more files than it
-may. `tools/check --long recipes` builds and tests a copy with all of them.
+may. `tools/check --long recipes` builds and tests a copy with all of them. For dtypes there is no patch, since TSL has
+those of each kind: the files that name one are counted.
 """
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,8 @@ from pathlib import Path
 MOST_FILES = {"builtin": 3, "gpu_option": 3, "reduction": 5, "unary_op": 3}
 # A recipe of these adds a folder, tests, and one line elsewhere.
 ADDS_FOLDER = {"stub_backend": "src/backend/stub/"}
+# Names a dtype of a kind that has others: the files of the program and its borders that do so change for the next one.
+DTYPE, MOST_FILES_OF_DTYPE = re.compile(r"\bu16\b|_U16\b"), 20
 
 
 def git_apply(root, option, patches):
@@ -45,6 +49,13 @@ def problems_of(root, patch):
     return ["tools/lints/recipes.py has no limit for it"]
 
 
+def files_of_dtype(root):
+    """Gives the files that name the dtype."""
+    folders = [root / folder for folder in ("src", "include", "stdlib", "python")]
+    files = sorted(file for folder in folders for file in folder.rglob("*") if file.is_file() and file.suffix != ".pyc")
+    return [str(file.relative_to(root)) for file in files if DTYPE.search(file.read_text(errors="replace"))]
+
+
 def main():
     root = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     patches = sorted((root / "tests/recipes").glob("*.patch"))
@@ -55,7 +66,11 @@ def main():
         together = git_apply(root, "--check", patches)
         if together.returncode:
             problems.append(f"tests/recipes: do not apply together: {together.stderr.strip()}")
-    print("\n".join(problems) or f"recipes: {len(patches)} apply, alone and together")
+    files = files_of_dtype(root)
+    if len(files) > MOST_FILES_OF_DTYPE:
+        problems.append(f"{len(files)} files name a dtype, and {MOST_FILES_OF_DTYPE} are the most: {', '.join(files)}")
+    print("\n".join(problems) or
+          f"recipes: {len(patches)} apply, alone and together; {len(files)} files name a dtype")
     sys.exit(bool(problems))
 
 

@@ -271,7 +271,15 @@ class Recipes(Case):
         self.write(patch, "How to see it work.\n\n" + text)
 
     def test_passes(self):
-        self.assertEqual(self.run_lint(recipes), ("recipes: 2 apply, alone and together\n", False))
+        self.assertEqual(self.run_lint(recipes), ("recipes: 2 apply, alone and together; 0 files name a dtype\n", False))
+
+    def test_counts_the_files_that_name_a_dtype(self):
+        for i in range(20):
+            self.write(f"src/dtypes{i}.h", "int u16;\n" if i % 2 else "TSL_DTYPE_U16\n")
+        self.write("src/other.h", "uint16_t u160;\n")
+        self.assertEqual(self.run_lint(recipes), ("recipes: 2 apply, alone and together; 20 files name a dtype\n", False))
+        self.write("stdlib/one.tsl", "u16\n")
+        self.assertIn("21 files name a dtype, and 20 are the most: src/dtypes0.h", self.run_lint(recipes)[0])
 
     def test_finds_too_many_files(self):
         self.recipe("op", {"a": "x\n", "b": "x\n", "c": "x\n"})

@@ -267,10 +267,10 @@ void run_nonzero(OpRun& run) {
 
 namespace {
 
-/// Returns the operand's elements as i64, in row-major order; as unsigned numbers, whose overflow is defined.
+/// Returns the operand's elements in 64 bits, in row-major order; as unsigned numbers, whose overflow is defined.
 const uint64_t* widened(OpRun& run, int arg) {
   const std::byte* in = run.in_order(arg);
-  if (run.dtype(arg) == DType::i64) return reinterpret_cast<const uint64_t*>(in);
+  if (size_of(run.dtype(arg)) == sizeof(uint64_t)) return reinterpret_cast<const uint64_t*>(in);
   const int64_t count = count_of(run.layout(arg).shape);
   std::byte* out = run.temporary(static_cast<uint64_t>(count) * sizeof(int64_t));
   convert(run.backend.table(), out, DType::i64, in, run.dtype(arg), count);
@@ -279,7 +279,7 @@ const uint64_t* widened(OpRun& run, int arg) {
 
 }  // namespace
 
-/// Multiplies batches of matrices of integers in i64, where overflow wraps around.
+/// Multiplies batches of matrices of integers in 64 bits, where overflow wraps around.
 void run_integer_product(OpRun& run) {
   const Shape& shape = run.node.shape;
   const int rank = shape.rank();
@@ -287,7 +287,7 @@ void run_integer_product(OpRun& run) {
                 k = run.layout(0).shape[rank - 1].hint();
   if (count == 0) return;
   const uint64_t *a = widened(run, 0), *b = widened(run, 1);
-  const bool is_wide = run.node.dtype == DType::i64;
+  const bool is_wide = size_of(run.node.dtype) == sizeof(uint64_t);
   std::byte* const sums = is_wide ? run.out : run.temporary(static_cast<uint64_t>(count) * sizeof(int64_t));
   auto* out = reinterpret_cast<uint64_t*>(sums);
   StopMeter meter;

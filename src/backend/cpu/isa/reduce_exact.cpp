@@ -183,7 +183,7 @@ template <class R, ReduceRule kRule, DType kDType> void add_exact([[maybe_unused
   using T = Element<kDType>;
   if constexpr (kRule == ReduceRule::logic) kernels = reduce_kernels<R, T, uint8_t, bool>();
   else if constexpr (kRule == ReduceRule::total && !is_float(kDType))
-    kernels = reduce_kernels<R, T, int64_t, int64_t>();
+    kernels = reduce_kernels<R, T, Element<accumulator_of(kDType)>, Element<accumulator_of(kDType)>>();
   else if constexpr (kRule == ReduceRule::same && kDType == DType::boolean)
     kernels = reduce_kernels<R, T, uint8_t, bool>();
   else if constexpr (kRule == ReduceRule::same && !is_float(kDType)) kernels = reduce_kernels<R, T, T, T>();

@@ -129,8 +129,8 @@ template <class R, class T, class A> void scan_floats(T* y, const T* x, size_t n
 }
 
 /// Integers wrap around, so the order does not matter.
-template <class R, class T> void scan_integers(int64_t* y, const T* x, size_t n) {
-  int64_t total = R::template neutral<int64_t>();
+template <class R, class T, class A> void scan_integers(A* y, const T* x, size_t n) {
+  A total = R::template neutral<A>();
   for (size_t at = 0; at < n; at += kPolled) {
     if (at > 0) poll_stop();
     total = scan_in_order<R>(y + at, x + at, least(kPolled, n - at), total);
@@ -177,9 +177,8 @@ void scan_columns(void* out, const void* in, size_t n, size_t columns, size_t st
 template <class R> void add_op(ScanKernels* kernels) {
   for_each_dtype([&](auto dtype) {
     using T = Element<dtype.value>;
-    constexpr bool is_exact = !is_float(dtype.value);
-    using Out = Choice<is_exact, int64_t, T>;
-    using A = Choice<is_exact, int64_t, Choice<dtype.value == DType::f64, double, float>>;
+    using Out = Element<total_of(dtype.value)>;
+    using A = Element<accumulator_of(dtype.value)>;
     kernels[index_of(dtype.value)] = {scan_rows<R, T, Out, A>, scan_columns<R, T, Out, A>};
   });
 }

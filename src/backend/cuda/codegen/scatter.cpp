@@ -41,7 +41,7 @@ class ScatterWriter {
     if (extent_ * columns_ == 0) check_kernel();
     else if (is_few()) few_kernel();
     else if (!adds_ && count_of_rows() <= std::max<int64_t>(16 * count_, 1 << 20)) owner_kernels();
-    else if (adds_ && (dtype_ == DType::i32 || dtype_ == DType::i64)) atomic_kernel();
+    else if (adds_ && is_integer(dtype_) && size_of(dtype_) >= 4) atomic_kernel();
     else sorted_kernels();
     return std::move(generated_);
   }

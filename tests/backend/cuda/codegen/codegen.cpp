@@ -90,8 +90,8 @@ NodeId source(Graph& g, Op op, const Shape& shape, DType dtype) {
   return g.add(op_def(op), {first, second}, attrs, {dtype, shape}, Span{}, g.size());
 }
 
-constexpr DType kAll[] = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
-                          DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
+constexpr DType kAll[] = {DType::boolean, DType::u8,  DType::i8,  DType::i16, DType::i32, DType::i64, DType::f16,
+                          DType::bf16,    DType::f32, DType::f64, DType::u16, DType::u32, DType::u64};
 
 bool is_defined(const OpDef& op, DType dtype) {
   switch (op.dtype_rule) {

@@ -443,7 +443,8 @@ TEST_CASE("generated kernels compile") {
   std::string why;
   const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc_for_lists(why);
   std::vector<Plan> plans;
-  for (const DType dtype : {DType::u8, DType::i16, DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64}) {
+  for (const DType dtype :
+       {DType::u8, DType::i16, DType::u32, DType::i64, DType::u64, DType::f16, DType::bf16, DType::f32, DType::f64}) {
     plans.push_back(scaled_sum({1000, 33}, dtype));
     plans.push_back(reduced(Op::sum, {300, 500}, 0, dtype));
     plans.push_back(reduced(Op::prod, {3, 5'000'000}, 1, dtype));

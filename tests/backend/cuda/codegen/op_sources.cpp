@@ -15,8 +15,8 @@ using namespace tsl::graph;
 
 namespace {
 
-constexpr DType kAll[] = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
-                          DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
+constexpr DType kAll[] = {DType::boolean, DType::u8,  DType::i8,  DType::i16, DType::i32, DType::i64, DType::f16,
+                          DType::bf16,    DType::f32, DType::f64, DType::u16, DType::u32, DType::u64};
 
 size_t count(const std::string& text, const std::string& part) {
   size_t n = 0;

@@ -21,8 +21,8 @@ using exec::RunError;
 
 namespace {
 
-constexpr DType kAll[] = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
-                          DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
+constexpr DType kAll[] = {DType::boolean, DType::u8,  DType::i8,  DType::i16, DType::i32, DType::i64, DType::f16,
+                          DType::bf16,    DType::f32, DType::f64, DType::u16, DType::u32, DType::u64};
 
 enum class Values { few, many, special, infinite };  // small whole numbers; any; and zeros, NaN; and infinities
 
@@ -261,7 +261,7 @@ TEST_CASE("scattering within batches and to elements and with updates that lie a
   TSL_NEEDS_GPU();
   Devices devices;
   Generator generator(9);
-  for (const DType dtype : {DType::u8, DType::i32, DType::bf16, DType::f32, DType::f64}) {
+  for (const DType dtype : {DType::u8, DType::i32, DType::u32, DType::u64, DType::bf16, DType::f32, DType::f64}) {
     for (const Op op : {Op::scatter, Op::scatter_add}) {
       compare_scatter(devices,
                       scattering({6, 9, 4}, {6, 5, 2}, dtype, 1, [&](int64_t) { return either(generator, 9); }), op,
@@ -361,7 +361,8 @@ TEST_CASE("windows add up", "[cuda]") {
 TEST_CASE("products of integers wrap around", "[cuda]") {
   TSL_NEEDS_GPU();
   Devices devices;
-  for (const DType dtype : {DType::u8, DType::i8, DType::i16, DType::i32, DType::i64}) {
+  for (const DType dtype :
+       {DType::u8, DType::i8, DType::i16, DType::i32, DType::i64, DType::u16, DType::u32, DType::u64}) {
     for (const auto& [m, k, n] :
          {std::array<int64_t, 3>{1, 1, 1}, {64, 16, 64}, {65, 17, 3}, {5, 200, 70}, {3, 0, 4}}) {
       const Lying a = plain({Dim(m), Dim(k)}, dtype), b = plain({Dim(k), Dim(n)}, dtype);
