@@ -8,7 +8,7 @@
 #include <fstream>
 #include <optional>
 
-#include "backend/cuda/driver/blas.h"
+#include "backend/cuda/libraries/cublaslt.h"
 #include "base/error_names.h"
 #include "support/gpu.h"
 
@@ -128,7 +128,7 @@ TEST_CASE("where there is no room the message says whose, and what to do") {
 
 TEST_CASE("cuBLASLt opens and has every function used") {
   try {
-    const Blas blas;
+    const CublasLt blas;
     CHECK(blas.cublasLtGetVersion() >= 120000);
     CHECK_THROWS_WITH(blas.check(CUBLAS_STATUS_NOT_SUPPORTED, "adding"), Catch::Contains("cuBLASLt failed adding: "));
   } catch (const Failure& failure) {
