@@ -3,7 +3,8 @@
 namespace tsl::cuda {
 
 void add_libraries(Gpu& gpu) {
-  gpu.libraries.add(products_provider(gpu));
+  for (const auto provider : {products_provider, factorisations_provider, triangular_provider})
+    gpu.libraries.add(provider(gpu));
 }
 
 }  // namespace tsl::cuda

@@ -11,6 +11,11 @@ namespace tsl::cuda {
 
 /// Products of floats, by cuBLASLt, which the first product opens. That fails (device) if it is not installed.
 std::unique_ptr<exec::OpKernelProvider> products_provider(Gpu& gpu);
+/// Factorisations of f32 and f64, by cuSOLVER; has none if it is not installed.
+std::unique_ptr<exec::OpKernelProvider> factorisations_provider(Gpu& gpu);
+/// Triangular systems of f32 and f64, by cuBLAS; has none if it is not installed.
+std::unique_ptr<exec::OpKernelProvider> triangular_provider(Gpu& gpu);
+
 /// Adds all of them to gpu.libraries.
 void add_libraries(Gpu& gpu);
 
