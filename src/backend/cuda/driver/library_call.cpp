@@ -61,8 +61,8 @@ LibraryCall::LibraryCall(Gpu& gpu, const Plan& plan, const Kernel& kernel, std::
 LibraryCall::~LibraryCall() = default;
 
 bool LibraryCall::is_recordable() const {
-  return library_->is_recordable() &&
-         std::none_of(operands_.begin(), operands_.end(), [](const Operand& operand) { return operand.copy != nullptr; });
+  return library_->is_recordable() && std::none_of(operands_.begin(), operands_.end(),
+                                                   [](const Operand& operand) { return operand.copy != nullptr; });
 }
 
 GeneratedKernels LibraryCall::failure_report() const {
@@ -115,8 +115,7 @@ void LibraryCall::copy_operands(std::vector<Tensor>& copies) {
 /// Returns the call with the values of bind(), in memory of this object.
 exec::OpCall LibraryCall::call_of(const std::vector<uint64_t>& values) {
   static const std::function<void(int64_t, int64_t)> no_report;
-  for (size_t i = 0; i < operands_.size(); ++i)
-    operand_addresses_[i] = reinterpret_cast<const std::byte*>(values[i]);
+  for (size_t i = 0; i < operands_.size(); ++i) operand_addresses_[i] = reinterpret_cast<const std::byte*>(values[i]);
   for (size_t i = 0; i < results_.size(); ++i)
     result_addresses_[i] = reinterpret_cast<std::byte*>(values[operands_.size() + i]);
   return {operand_addresses_, result_addresses_, reinterpret_cast<std::byte*>(values.back()), no_report,

@@ -47,11 +47,11 @@ class LibraryCall final : public LibraryWork {
   Gpu& gpu_;
   std::unique_ptr<exec::OpKernel> library_;
   std::vector<Operand> operands_;
-  std::vector<std::optional<uint32_t>> results_;  // buffers; none: nothing reads the result
+  std::vector<std::optional<uint32_t>> results_;     // buffers; none: nothing reads the result
   std::vector<const std::byte*> operand_addresses_;  // of the current call
   std::vector<std::byte*> result_addresses_;
-  uint32_t order_, node_;                         // of the node, for reports
-  Ref<Storage> failed_;                           // OpCall::failed; null: the node cannot fail
+  uint32_t order_, node_;  // of the node, for reports
+  Ref<Storage> failed_;    // OpCall::failed; null: the node cannot fail
 };
 
 }  // namespace tsl::cuda

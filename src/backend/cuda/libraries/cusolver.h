@@ -25,7 +25,9 @@ using CreateFunction = int(Handle* handle);
 using SetStreamFunction = int(Handle handle, cudaStream_t stream);
 using GetPropertyFunction = int(libraryPropertyType which, int* value);
 using CreateParamsFunction = int(Params* params);
+using DestroyParamsFunction = int(Params params);
 using CreateJacobiFunction = int(Jacobi* jacobi);
+using DestroyJacobiFunction = int(Jacobi jacobi);
 using PotrfSizeFunction = int(Handle handle, Params params, cublasFillMode_t triangle, int64_t n, cudaDataType dtype,
                               const void* a, int64_t stride, cudaDataType compute, size_t* device_bytes,
                               size_t* host_bytes);
@@ -48,18 +50,20 @@ using JacobiFunction = int(Handle handle, int mode, cublasFillMode_t triangle, i
 
 }  // namespace cusolver
 
-#define TSL_CUSOLVER_FUNCTIONS(X)                               \
-  X(cusolverDnCreate, CreateFunction)                           \
-  X(cusolverDnSetStream, SetStreamFunction)                     \
-  X(cusolverGetProperty, GetPropertyFunction)                   \
-  X(cusolverDnCreateParams, CreateParamsFunction)               \
-  X(cusolverDnCreateSyevjInfo, CreateJacobiFunction)            \
-  X(cusolverDnXpotrf_bufferSize, PotrfSizeFunction)             \
-  X(cusolverDnXpotrf, PotrfFunction)                            \
-  X(cusolverDnDpotrfBatched, PotrfBatchedFunction)              \
-  X(cusolverDnXsyevd_bufferSize, SyevdSizeFunction)             \
-  X(cusolverDnXsyevd, SyevdFunction)                            \
-  X(cusolverDnDsyevjBatched_bufferSize, JacobiSizeFunction)     \
+#define TSL_CUSOLVER_FUNCTIONS(X)                           \
+  X(cusolverDnCreate, CreateFunction)                       \
+  X(cusolverDnSetStream, SetStreamFunction)                 \
+  X(cusolverGetProperty, GetPropertyFunction)               \
+  X(cusolverDnCreateParams, CreateParamsFunction)           \
+  X(cusolverDnDestroyParams, DestroyParamsFunction)         \
+  X(cusolverDnCreateSyevjInfo, CreateJacobiFunction)        \
+  X(cusolverDnDestroySyevjInfo, DestroyJacobiFunction)      \
+  X(cusolverDnXpotrf_bufferSize, PotrfSizeFunction)         \
+  X(cusolverDnXpotrf, PotrfFunction)                        \
+  X(cusolverDnDpotrfBatched, PotrfBatchedFunction)          \
+  X(cusolverDnXsyevd_bufferSize, SyevdSizeFunction)         \
+  X(cusolverDnXsyevd, SyevdFunction)                        \
+  X(cusolverDnDsyevjBatched_bufferSize, JacobiSizeFunction) \
   X(cusolverDnDsyevjBatched, JacobiFunction)
 
 /// The open library and its functions, named as in the header. The constructor fails (device) if it is not installed.

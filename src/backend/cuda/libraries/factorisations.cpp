@@ -26,18 +26,26 @@ struct Solver {
     library.check(library.cusolverDnCreateParams(&params), "starting");
     library.check(library.cusolverDnCreateSyevjInfo(&jacobi), "starting");
   }
+  ~Solver() {
+    library.cusolverDnDestroySyevjInfo(jacobi);
+    library.cusolverDnDestroyParams(params);
+  }
+  Solver(const Solver&) = delete;
+  Solver& operator=(const Solver&) = delete;
+
   /// Returns the handle, for calls on the device's stream.
   cusolver::Handle on_stream() const {
     library.check(library.cusolverDnSetStream(handle.get(), gpu.device.stream()), "choosing a stream");
     return handle.get();
   }
+  /// Returns an address of the device, for questions about sizes, which need one and do not read it.
+  template <class T> T* any_address() const { return reinterpret_cast<T*>(gpu.workspace(0)); }
 
   Gpu& gpu;
   Cusolver library{gpu.device.driver().version_number()};
-  Handle<cusolver::Handle> handle{gpu.device, [this](cusolver::Handle* made) {
-                                    library.check(library.cusolverDnCreate(made), "starting");
-                                  }};
-  cusolver::Params params = nullptr;  // kept until the process ends, as handles are
+  Handle<cusolver::Handle> handle{
+      gpu.device, [this](cusolver::Handle* made) { library.check(library.cusolverDnCreate(made), "starting"); }};
+  cusolver::Params params = nullptr;
   cusolver::Jacobi jacobi = nullptr;
 };
 
@@ -70,12 +78,12 @@ class FactorisationKernel : public exec::OpKernel {
   std::string type() const { return std::string(tsl::name_of(dtype_)); }
 
   /// Reserves a part of the workspace. Returns its offset.
-  uint64_t reserve(uint64_t bytes) { return std::exchange(bytes_, bytes_ + graph::aligned(bytes)) ; }
+  uint64_t reserve(uint64_t bytes) { return std::exchange(bytes_, bytes_ + graph::aligned(bytes)); }
   static CUdeviceptr part(const exec::OpCall& call, uint64_t offset) { return address_of(call.workspace) + offset; }
   template <class T> static T* at(CUdeviceptr address) { return reinterpret_cast<T*>(address); }
 
-  /// Converts the operand to symmetric matrices of f64. `failed`: lowered to matrices with elements that are not finite,
-  /// which become 0, as cuSOLVER may not come to an end otherwise; null: nothing is checked.
+  /// Converts the operand to symmetric matrices of f64. `failed`: lowered to matrices with elements that are not
+  /// finite, which become 0, as cuSOLVER may not come to an end otherwise; null: nothing is checked.
   void read(const exec::OpCall& call, CUdeviceptr to, std::byte* failed) const {
     read_.enqueue(device(), elements(), address_of(call.operands[0]), to, n_, address_of(failed));
   }
@@ -102,9 +110,10 @@ class CholeskyKernel final : public FactorisationKernel {
       fill_addresses_ = address_kernel(gpu());
     } else {
       const Cusolver& library = solver.library;
-      library.check(library.cusolverDnXpotrf_bufferSize(solver.handle.get(), solver.params, kLower, n_, CUDA_R_64F,
-                                                        nullptr, n_, CUDA_R_64F, &work_bytes_, &host_bytes_),
-                    "asking for a workspace");
+      library.check(
+          library.cusolverDnXpotrf_bufferSize(solver.handle.get(), solver.params, kLower, n_, CUDA_R_64F,
+                                              solver.any_address<void>(), n_, CUDA_R_64F, &work_bytes_, &host_bytes_),
+          "asking for a workspace");
       work_ = reserve(work_bytes_);
       on_host_.resize(host_bytes_);
     }
@@ -197,18 +206,18 @@ class EighKernel final : public FactorisationKernel {
 
   int jacobi_elements() {
     const int n = static_cast<int>(n_);
-    solver_.library.check(
-        solver_.library.cusolverDnDsyevjBatched_bufferSize(solver_.handle.get(), cusolver::kVectors, kLower, n, nullptr,
-                                                           n, nullptr, &work_elements_, solver_.jacobi, batch_at(0)),
-        "asking for a workspace");
+    solver_.library.check(solver_.library.cusolverDnDsyevjBatched_bufferSize(
+                              solver_.handle.get(), cusolver::kVectors, kLower, n, solver_.any_address<double>(), n,
+                              solver_.any_address<double>(), &work_elements_, solver_.jacobi, batch_at(0)),
+                          "asking for a workspace");
     return work_elements_;
   }
   uint64_t size_of_work() {
-    solver_.library.check(
-        solver_.library.cusolverDnXsyevd_bufferSize(solver_.handle.get(), solver_.params, cusolver::kVectors, kLower,
-                                                    n_, CUDA_R_64F, nullptr, n_, CUDA_R_64F, nullptr, CUDA_R_64F,
-                                                    &work_bytes_, &host_bytes_),
-        "asking for a workspace");
+    solver_.library.check(solver_.library.cusolverDnXsyevd_bufferSize(
+                              solver_.handle.get(), solver_.params, cusolver::kVectors, kLower, n_, CUDA_R_64F,
+                              solver_.any_address<void>(), n_, CUDA_R_64F, solver_.any_address<void>(), CUDA_R_64F,
+                              &work_bytes_, &host_bytes_),
+                          "asking for a workspace");
     return work_bytes_;
   }
 
@@ -229,12 +238,11 @@ class EighKernel final : public FactorisationKernel {
                        CUdeviceptr work) const {
     const int n = static_cast<int>(n_);
     for (int64_t first = 0; first < count_; first += kMostBatches) {
-      solver_.library.check(
-          solver_.library.cusolverDnDsyevjBatched(handle, cusolver::kVectors, kLower, n,
-                                                  at<double>(matrices) + first * n_ * n_, n,
-                                                  at<double>(values) + first * n_, at<double>(work), work_elements_,
-                                                  at<int>(info) + first, solver_.jacobi, batch_at(first)),
-          "decomposing");
+      solver_.library.check(solver_.library.cusolverDnDsyevjBatched(
+                                handle, cusolver::kVectors, kLower, n, at<double>(matrices) + first * n_ * n_, n,
+                                at<double>(values) + first * n_, at<double>(work), work_elements_,
+                                at<int>(info) + first, solver_.jacobi, batch_at(first)),
+                            "decomposing");
     }
   }
 

@@ -10,8 +10,8 @@ namespace tsl::cuda {
 
 template <class Opened> class OptionalLibrary {
  public:
-  /// Opens the library when first asked, by Opened's constructor. Returns null if it is not installed, or cannot be used
-  /// here.
+  /// Opens the library when first asked, by Opened's constructor. Returns null if it is not installed, or cannot be
+  /// used here.
   template <class... Arguments> Opened* open(Arguments&&... arguments) {
     if (is_tried_) return opened_.get();
     try {

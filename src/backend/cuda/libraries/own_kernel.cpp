@@ -26,9 +26,9 @@ OwnKernel::OwnKernel(Gpu& gpu, std::string_view name, std::string_view parameter
 void OwnKernel::launch(const Device& device, int64_t count, void** arguments) const {
   if (count == 0) return;
   const auto blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
-  device.check(device.driver().cuLaunchKernel(function_, blocks, 1, 1, kThreads, 1, 1, 0, device.stream(), arguments,
-                                              nullptr),
-               "launching a kernel beside a library");
+  device.check(
+      device.driver().cuLaunchKernel(function_, blocks, 1, 1, kThreads, 1, 1, 0, device.stream(), arguments, nullptr),
+      "launching a kernel beside a library");
 }
 
 OwnKernel address_kernel(Gpu& gpu) {

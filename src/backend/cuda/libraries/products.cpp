@@ -26,7 +26,7 @@ class ProductKernel final : public exec::OpKernel {
   void run(const exec::OpCall& call) override {
     if (!matmul_) return;
     matmul_->run(gemm_.gemm(), address_of(call.operands[0]), address_of(call.operands[1]), address_of(call.results[0]),
-                address_of(call.workspace), call.operands.size() > 2 ? address_of(call.operands[2]) : 0, &copies_);
+                 address_of(call.workspace), call.operands.size() > 2 ? address_of(call.operands[2]) : 0, &copies_);
   }
   bool is_recordable() const override { return matmul_ != nullptr; }
   bool can_record(const exec::OpCall& call) override {

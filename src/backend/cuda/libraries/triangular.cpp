@@ -78,7 +78,8 @@ template <class Functions> class SolveKernel final : public exec::OpKernel {
   void run(const exec::OpCall& call) override {
     if (is_empty()) return;
     const CUdeviceptr a = address_of(call.operands[0]), x = address_of(call.results[0]);
-    solver_.gpu.device.copy_on_device(x, address_of(call.operands[1]), bytes_of_right() * static_cast<uint64_t>(count_));
+    solver_.gpu.device.copy_on_device(x, address_of(call.operands[1]),
+                                      bytes_of_right() * static_cast<uint64_t>(count_));
     if (is_batched()) solve_batch(a, x, address_of(call.workspace));
     else solve_each(a, x, address_of(call.workspace));
     has_run_ = true;
@@ -100,10 +101,10 @@ template <class Functions> class SolveKernel final : public exec::OpKernel {
     for (int64_t i = 0; i < count_; ++i) {
       const T* const left = reinterpret_cast<const T*>(a) + i * n_ * n_;
       T* const right = reinterpret_cast<T*>(x) + i * n_ * columns_;
-      solver_.library.check((solver_.library.*Functions::one)(handle, CUBLAS_SIDE_RIGHT, triangle_, operation(),
-                                                              CUBLAS_DIAG_NON_UNIT, columns(), rows(), &one, left,
-                                                              rows(), right, columns()),
-                            "solving a triangular system");
+      solver_.library.check(
+          (solver_.library.*Functions::one)(handle, CUBLAS_SIDE_RIGHT, triangle_, operation(), CUBLAS_DIAG_NON_UNIT,
+                                            columns(), rows(), &one, left, rows(), right, columns()),
+          "solving a triangular system");
     }
   }
 

@@ -17,8 +17,8 @@ constexpr bool is_like = sizeof(Own) == sizeof(Theirs) && std::is_pointer_v<Own>
 
 template <class Own, class Theirs> constexpr bool is_same_call = false;
 template <class... Own, class... Theirs>
-  requires(sizeof...(Own) == sizeof...(Theirs))
-constexpr bool is_same_call<int(Own...), cusolverStatus_t(Theirs...)> = (is_like<Own, Theirs> && ...);
+requires(sizeof...(Own) == sizeof...(Theirs)) constexpr bool is_same_call<int(Own...), cusolverStatus_t(Theirs...)> =
+    (is_like<Own, Theirs> && ...);
 
 }  // namespace
 
