@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# null_driver.sh TSL DRIVER_FOLDER: the program where there is a driver and, as it seems, a GPU: which device is the default,
+# null_driver.sh TSL DRIVER_FOLDER CUSOLVER_FOLDER: the program where there is a driver and, as it seems, a GPU: which device is the default,
 # what is refused, and how large tensors may be. Kernels compile and do not run.
 set -uo pipefail
-tsl=$1 driver=$2
+tsl=$1 driver=$2 cusolver=$3
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export TSL_CACHE_DIR=$folder/cache
@@ -80,6 +80,21 @@ expect '*CUDA graph: 1 call, made 1 time*' "$(explained "$loop")"
 expect '*no CUDA graph: it has run once, and the second run makes it*' "$(explained "$once")"
 expect '*no CUDA graph: --cuda-graphs is off*' "$(explained "$loop" --cuda-graphs off)"
 expect '*no CUDA graph: its function says graphs: "off"*' "$(explained "${loop/@compile/@compile(graphs: \"off\")}")"
+
+# What runs a factorisation: a library, in a graph if it can be recorded, or the host where the library is missing or does
+# not start.
+of_cholesky='@compile fn f(x) = cholesky(x * 2.0) + 1.0
+  for i in 0..3 { f(eye(3)) }'
+of_eigh=${of_cholesky/cholesky(x \* 2.0)/eigh(x * 2.0)[1]}
+libraries=$cusolver
+expect '*cholesky (cuSOLVER)*CUDA graph: 4 calls, made 1 time*' "$(explained "$of_cholesky")"
+expect '*eigh (cuSOLVER)*CUDA graph: 2 calls, made 2 times, * 1 op beside it*' "$(explained "$of_eigh")"
+expect '*cholesky (cuSOLVER)*' "$(run "$of_cholesky" --profile)"
+expect '*shape*' "$(run 'print("shape", cholesky(zeros([3, 0, 0])).shape, eigh(zeros([0, 2, 2]))[1].shape)')"
+libraries=
+on_host='@compile fn f(x) = cholesky(x) + 1.0
+  for i in 0..3 { f(tensor([[4.0]])) }'
+expect '*cholesky (on the host)*1 op beside it*' "$(explained "$on_host")"
 
 # What was measured once is kept for later processes. The dump's kernels run alone under their names.
 unset NULL_DRIVER_MEMORY

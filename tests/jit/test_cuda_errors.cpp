@@ -50,6 +50,17 @@ let bad = tensor([3, 4, -1001, 1000])
 for i in 0..4 { pick(good); x[good] }
 )";
 
+const std::string kRoot = R"(
+@compile
+fn root(a) {
+  let twice = a * 2.0
+  return cholesky(twice) + 1.0
+}
+let good = stack([eye(4), eye(4)])
+let bad = stack([eye(4), -eye(4)])
+for i in 0..4 { root(good); cholesky(good) }
+)";
+
 }  // namespace
 
 TEST_CASE("a hundred calls that may fail wait once", "[cuda][counts]") {
@@ -65,6 +76,15 @@ TEST_CASE("a hundred calls that may fail wait once", "[cuda][counts]") {
   CHECK(waits_between_prints(waiting, eager) == 100);
   const std::string in_try = kPick + "print(1)\nfor i in 0..10 { try { pick(good) } catch e { print(e) } }\nprint(2)\n";
   CHECK(waits_between_prints(deferring(), in_try) == 10);
+}
+
+TEST_CASE("a hundred factorisations of a library wait once", "[cuda][counts]") {
+  TSL_NEEDS_GPU();
+  if (!waits()) TSL_SKIP("only the null driver counts the waits");
+  for (const char* call : {"root(good)", "cholesky(good)"}) {
+    const std::string loop = std::string("for i in 0..100 { ") + call + " }";
+    CHECK(waits_between_prints(deferring(), kRoot + "print(1)\n" + loop + "\nprint(2)\n") == 1);
+  }
 }
 
 TEST_CASE("a loop of more runs than the device keeps failures of waits when they are used up", "[cuda][counts]") {
@@ -84,6 +104,18 @@ TEST_CASE("a deferred error of a GPU has its line, its calls and its place in th
     CHECK(error.message == "index -1001 is out of range for axis 0 with extent 1000");
     CHECK(session.line_of(error) == (call[0] == 'p' ? 5u : 13u));
     CHECK(error.called_from.size() == (call[0] == 'p' ? 1u : 0u));
+  }
+}
+
+TEST_CASE("a deferred error of a library has its line, and the next program runs", "[cuda][real]") {
+  TSL_NEEDS_GPU();
+  for (const char* call : {"root(if i == 50 { bad } else { good })", "cholesky(if i == 50 { bad } else { good })"}) {
+    Session session(deferring());
+    const std::string loop = std::string("for i in 0..100 {\n  let y = ") + call + "\n}\n";
+    const Error error = session.error(kRoot + "print(\"before\")\n" + loop + "print(\"after\")\n");
+    CHECK(session.printed == "before\n");
+    CHECK(error.message == "cholesky: matrix 1 of the batch is not positive definite");
+    CHECK(session.line_of(error) == (call[0] == 'r' ? 5u : 12u));
   }
 }
 

@@ -160,15 +160,8 @@ class CpuExecutable : public exec::Executable {
 CpuBackend::CpuBackend(int threads, Isa isa)
     : isa_(isa), table_(kernels(isa)), cache_bytes_(last_cache_bytes()), pool_(threads), scratch_(pool_.size()) {
   stop_blas_threads();
-  libraries_.push_back(products_provider(pool_, table_));
-  libraries_.push_back(lapack_provider(pool_));
-}
-
-std::unique_ptr<exec::OpKernel> CpuBackend::find_op_kernel(const graph::Node& node) const {
-  for (const std::unique_ptr<exec::OpKernelProvider>& library : libraries_) {
-    if (std::unique_ptr<exec::OpKernel> kernel = library->find(node)) return kernel;
-  }
-  return nullptr;
+  libraries_.add(products_provider(pool_, table_));
+  libraries_.add(lapack_provider(pool_));
 }
 
 std::unique_ptr<exec::Executable> CpuBackend::prepare(Plan plan) {

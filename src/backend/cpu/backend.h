@@ -42,7 +42,7 @@ class CpuBackend : public exec::Backend {
   }
 
   /// Returns the op kernel of the first library that has one for a node; null: there is none.
-  std::unique_ptr<exec::OpKernel> find_op_kernel(const graph::Node& node) const;
+  std::unique_ptr<exec::OpKernel> find_op_kernel(const graph::Node& node) const { return libraries_.find(node); }
 
   ThreadPool& pool() { return pool_; }
   const KernelTable& table() const { return table_; }
@@ -56,7 +56,7 @@ class CpuBackend : public exec::Backend {
   uint64_t cache_bytes_;
   CachingAllocator allocator_;
   ThreadPool pool_;
-  std::vector<std::unique_ptr<exec::OpKernelProvider>> libraries_;  // in the order in which they are asked
+  exec::OpKernelProviders libraries_;
   std::vector<Scratch> scratch_;
   Scratch shared_;
   uint64_t launches_ = 0;

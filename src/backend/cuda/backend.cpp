@@ -4,7 +4,7 @@
 #include "backend/cuda/codegen/reduce_shape.h"
 #include "backend/cuda/driver/executable.h"
 #include "backend/cuda/driver/moves.h"
-#include "backend/cuda/driver/plan_gemm.h"
+#include "backend/cuda/libraries/libraries.h"
 #include "backend/cuda/nvtx.h"
 #include "backend/cuda/streams.h"
 #include "base/error.h"
@@ -27,6 +27,7 @@ class CudaBackend : public exec::Backend {
  public:
   CudaBackend(int ordinal, exec::Backend& host, const exec::BackendOptions& options) : gpu_(ordinal, host, options) {
     gpu_.owner = this;
+    add_libraries(gpu_);
   }
 
   BlockCache& allocator() override { return gpu_.allocator; }
@@ -71,11 +72,7 @@ class CudaBackend : public exec::Backend {
     return traits;
   }
   int64_t tensor_limit() const override { return as_limit(gpu_.device.properties().total_memory); }
-  bool has_epilogue(const graph::Node& node) override {
-    const PlanGemm gemm(node, gpu_.options.tf32);
-    gpu_.device.make_current();
-    return gemm.is_call() && gpu_.matmul().has_epilogue(gemm.gemm());
-  }
+  bool has_epilogue(const graph::Node& node) override { return gpu_.libraries.has_epilogue(node); }
   Tensor to_device(const Tensor& host) override {
     gpu_.timeline();
     return move_to_device(gpu_, host);

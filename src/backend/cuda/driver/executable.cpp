@@ -8,9 +8,9 @@
 #include "backend/cuda/codegen/generate.h"
 #include "backend/cuda/driver/dependencies.h"
 #include "backend/cuda/driver/graph_launcher.h"
+#include "backend/cuda/driver/host_op.h"
+#include "backend/cuda/driver/library_call.h"
 #include "backend/cuda/driver/loaded_kernels.h"
-#include "backend/cuda/driver/op_kernels.h"
-#include "backend/cuda/driver/plan_gemm.h"
 #include "base/error_names.h"
 #include "exec/address_check.h"
 #include "exec/constant_launches.h"
@@ -29,11 +29,11 @@ using graph::Plan;
 
 namespace {
 
-/// One launch of the plan: kernels, or a matrix product.
+/// One launch of the plan: kernels, or the call of a library and the kernel that reports its failures.
 struct LaunchUnit {
   uint32_t launch = 0;
   uint32_t calls = 1;
-  std::optional<PlanGemm> gemm;
+  std::shared_ptr<LibraryCall> library;
   LoadedKernels vectorized, scalar;       // scalar: loaded when first needed
   bool has_offsets = false;               // the run's offsets choose between vectorized and scalar kernels
   const LoadedKernels* chosen = nullptr;  // for the current run
@@ -46,38 +46,19 @@ struct LaunchUnit {
   exec::PlanActivities& activities() { return &kernels() == &scalar ? scalar_activities : vectorized_activities; }
 };
 
-/// A part of the plan that runs after the previous one: kernels and matrix products in one launcher, or one standalone
-/// op.
+/// A part of the plan that runs after the previous one: kernels and calls of libraries in one launcher, or one op on
+/// the host.
 struct Step {
-  uint32_t op = 0;      // the standalone op's kernel in the plan
+  uint32_t op = 0;      // the op's kernel in the plan
   uint32_t launch = 0;  // and its launch
   exec::PlanActivities op_activity;
-  OperandCopies copies;  // of the op
+  bool is_alone = false;  // one op, which cannot be part of a CUDA graph
   std::vector<size_t> units;
-  std::unique_ptr<CudaGraphLauncher> launcher;  // null for an op
+  std::unique_ptr<CudaGraphLauncher> launcher;  // null for an op on the host
 };
 
 // Larger constants take longer than their launch, and a program may have many plans.
 constexpr uint64_t kMostConstantBytes = uint64_t{1} << 20;
-
-class GemmWork : public LibraryWork {
- public:
-  GemmWork(Matmul& matmul, const Gemm& gemm, uint32_t workspace) : matmul_(matmul), gemm_(gemm), workspace_(workspace) {
-    matmul_.take_workspace(gemm, workspace);
-  }
-  void enqueue(const std::vector<uint64_t>& at) override {
-    matmul_.run(gemm_, at[0], at[1], at[2], at[3], workspace_, &copies_);
-  }
-  bool can_record(const std::vector<uint64_t>& at) override {
-    return matmul_.can_record(gemm_, at[0], at[1], at[2], copies_);
-  }
-
- private:
-  Matmul& matmul_;
-  Gemm gemm_;
-  uint32_t workspace_;
-  GemmCopies copies_;
-};
 
 class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
  public:
@@ -103,7 +84,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   std::vector<exec::KernelSource> sources() const override {
     std::vector<exec::KernelSource> out;
     for (const LaunchUnit& unit : units_) {
-      if (unit.gemm) continue;
+      if (unit.library) continue;
       for (const CudaKernel& cuda_kernel :
            generate_launch(plan_, plan_.launches[unit.launch], true, unit.parameters).kernels)
         out.push_back(source_of(cuda_kernel, unit.launch, gpu_.options));
@@ -114,7 +95,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   std::vector<exec::LoadedKernel> kernels() const override {
     std::vector<exec::LoadedKernel> out;
     for (const Step& step : steps_) {
-      if (!step.launcher) out.push_back(standalone_op(step));
+      if (!step.launcher) out.push_back(op_on_host(step));
       for (size_t u : step.units) {
         for (exec::LoadedKernel& kernel : kernels_of(units_[u])) out.push_back(std::move(kernel));
       }
@@ -193,36 +174,32 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   /// Whether the step computes constants: the first one, if there are any.
   bool has_constants(const Step& step) const { return !constants_.buffers.empty() && &step == steps_.data(); }
   /// Returns the step of the next launch.
-  Step& step_for(uint32_t launch, bool is_standalone) {
+  Step& step_for(uint32_t launch, bool is_alone) {
     if (constants_.is_constant[launch]) return steps_.front();
-    const bool is_alone = is_standalone || exec::checks_sharing();  // memory is observed between launches
-    if (is_alone || steps_.empty() || !steps_.back().launcher || has_constants(steps_.back())) steps_.emplace_back();
+    const bool joins = !is_alone && !exec::checks_sharing();  // otherwise memory is observed between launches
+    if (!joins || steps_.empty() || steps_.back().is_alone || has_constants(steps_.back())) steps_.emplace_back();
+    steps_.back().is_alone = is_alone;
     return steps_.back();
   }
 
   void add_launch(uint32_t launch) {
     const std::vector<uint32_t>& kernels = plan_.launches[launch];
-    std::optional<PlanGemm> gemm = gemm_of(plan_.kernels[kernels[0]]);
-    const bool is_standalone = is_op(plan_, kernels) && !gemm;
-    Step& step = step_for(launch, is_standalone);
-    if (is_standalone) {
+    const Kernel& first = plan_.kernels[kernels[0]];
+    if (first.kind == graph::Template::op) {
+      if (auto library = gpu_.libraries.find(plan_.graph[first.op_node]))
+        return add_library_call(launch, std::make_shared<LibraryCall>(gpu_, plan_, first, std::move(library)));
+    }
+    if (is_op(plan_, kernels)) {
+      Step& step = step_for(launch, true);
       step.op = kernels[0];
       step.launch = launch;
       may_fail_alone_ |= use_of(kernels).reports;
       return;
     }
+    Step& step = step_for(launch, false);
     if (!step.launcher) step.launcher = make_launcher(wanted_graphs());
     std::vector<KernelCall>& calls = step.launcher->calls();
     step.units.push_back(units_.size());
-    if (gemm) {
-      const uint32_t workspace = gemm_count_++ % Matmul::kWorkspaces;
-      uses_[launch].workspace = workspace;
-      calls.emplace_back();
-      calls.back().name = "a product";
-      calls.back().library = std::make_shared<GemmWork>(gpu_.matmul(), gemm->gemm(), workspace);
-      units_.push_back({launch, 1, std::move(gemm), {}, {}});
-      return;
-    }
     GeneratedKernels generated = generate_launch(plan_, kernels, true);
     const LaunchParameters parameters =
         parameters_ ? *parameters_ : gpu_.choices.find(generated).value_or(LaunchParameters());
@@ -238,6 +215,32 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     for (const CudaKernel& cuda_kernel : unit.vectorized.kernels) {
       for (const VectorAccess& access : cuda_kernel.vector_accesses) unit.has_offsets |= access.offset != nullptr;
     }
+  }
+
+  /// Adds a call of a library, in a step of its own if it cannot be recorded, and the report of its failures.
+  void add_library_call(uint32_t launch, std::shared_ptr<LibraryCall> library) {
+    const bool is_recordable = library->is_recordable();
+    Step& step = step_for(launch, !is_recordable);
+    if (!step.launcher) step.launcher = make_launcher(is_recordable ? wanted_graphs() : GraphState::off);
+    step.units.push_back(units_.size());
+    LaunchUse& use = uses_[launch];
+    if (library->workspace_bytes() <= Gpu::kWorkspaceBytes) {
+      use.workspace = library_count_++ % Gpu::kWorkspaces;
+      if (library->workspace_bytes() > 0) gpu_.workspace(*use.workspace);  // now, since runs must not allocate it
+    } else {
+      use.scratch = true;
+      scratch_bytes_ = std::max(scratch_bytes_, library->workspace_bytes());
+    }
+    std::vector<KernelCall>& calls = step.launcher->calls();
+    calls.emplace_back();
+    calls.back().name = library->name();
+    calls.back().library = library;
+    LoadedKernels report(library->failure_report(), gpu_);
+    use.reports = !report.kernels.empty();
+    if (use.reports) reporting_ = step.launcher.get();
+    const auto count = static_cast<uint32_t>(report.kernels.size());
+    calls.resize(calls.size() + count);
+    units_.emplace_back(LaunchUnit{launch, 1 + count, std::move(library), std::move(report), {}});
   }
 
   LaunchUse use_of(const std::vector<uint32_t>& kernels) const {
@@ -256,10 +259,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   /// Describes the kernels of a unit. Those of a library have the library's name: it chooses them when they run.
   std::vector<exec::LoadedKernel> kernels_of(const LaunchUnit& unit) const {
     std::vector<exec::LoadedKernel> out;
-    if (unit.gemm) {
-      out.push_back({.name = "matmul (cuBLASLt)", .launch = unit.launch});
-      return out;
-    }
+    if (unit.library) out.push_back({.name = unit.library->name(), .launch = unit.launch});
     const LoadedKernels& loaded = unit.kernels();
     for (size_t i = 0; i < loaded.kernels.size(); ++i) {
       const CUfunction function = loaded.functions[i];
@@ -278,11 +278,9 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     return out;
   }
 
-  exec::LoadedKernel standalone_op(const Step& step) const {
+  exec::LoadedKernel op_on_host(const Step& step) const {
     const graph::Node& node = plan_.graph[plan_.kernels[step.op].op_node];
-    const bool is_gemm = node.op == Op::matmul && is_float(node.dtype);
-    return {.name = is_gemm ? "matmul (cuBLASLt, copied operands)" : fmt::format("{} (on the host)", node.def().name),
-            .launch = step.launch};
+    return {.name = fmt::format("{} (on the host)", node.def().name), .launch = step.launch};
   }
 
   /// Sets the activities of the kernels that this run launches.
@@ -290,7 +288,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     const tsl::Device device = name_of(gpu_.device);
     for (Step& step : steps_) {
       if (!step.launcher) {
-        step.op_activity.first(timeline, plan_, device, [&] { return std::vector{standalone_op(step)}; });
+        step.op_activity.first(timeline, plan_, device, [&] { return std::vector{op_on_host(step)}; });
         continue;
       }
       size_t call = 0;
@@ -326,15 +324,6 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       }
       for (size_t u : step.units) ends[units_[u].launch].clear();
     }
-  }
-
-  /// Returns the kernel as a matrix product, if cuBLASLt supports its operands' layouts.
-  std::optional<PlanGemm> gemm_of(const Kernel& kernel) const {
-    if (kernel.kind != graph::Template::op || plan_.graph[kernel.op_node].op != Op::matmul) return {};
-    if (!is_float(plan_.graph[kernel.op_node].dtype)) return {};
-    PlanGemm gemm(plan_, kernel, gpu_.options.tf32);
-    if (!gemm.is_call()) return {};
-    return gemm;
   }
 
   /// Loads all kernels at once: the cache compiles them in parallel.
@@ -389,14 +378,8 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       if (!step.launcher || (has_constants(step) && has_made_constants_)) continue;
       KernelCall* call = step.launcher->calls().data();
       for (size_t u : step.units) {
-        if (const std::optional<PlanGemm>& gemm = units_[u].gemm) {
-          const std::array<uint64_t, 4> at = gemm->addresses(memory_.addresses(), symbols);
-          call->values.resize(at.size());
-          for (uint32_t word = 0; word < at.size(); ++word) call->set(word, at[word]);
-          ++call;
-        } else {
-          call = set_calls(call, units_[u], symbols);
-        }
+        if (units_[u].library) set_library_call(*call++, units_[u], symbols);
+        call = set_calls(call, units_[u], symbols);
       }
       const GraphChange change = step.launcher->prepare();
       note.made += change == GraphChange::made;
@@ -406,13 +389,20 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     if (gpu_.owner) tell_graphs(note);
   }
 
+  void set_library_call(KernelCall& call, const LaunchUnit& unit, std::span<const Scalar> symbols) {
+    const std::optional<uint32_t> kept = uses_[unit.launch].workspace;
+    CUdeviceptr workspace = 0;
+    if (unit.library->workspace_bytes() > 0) workspace = kept ? gpu_.workspace(*kept) : address_of(scratch_->data());
+    unit.library->bind(call, memory_.addresses(), symbols, workspace);
+  }
+
   /// Tells the observers of the graphs if this run launches them otherwise than the last one.
   void tell_graphs(exec::GraphNote& note) {
     note.state = GraphState::no_calls;
     for (const Step& step : steps_) {
       if (has_constants(step)) continue;
-      note.alone += step.launcher ? 0 : 1;
-      if (!step.launcher) continue;
+      note.alone += step.is_alone;
+      if (step.is_alone) continue;
       note.calls += step.launcher->calls().size();
       const GraphState state = step.launcher->state();
       if (note.state == GraphState::no_calls || note.state == GraphState::launched) note.state = state;
@@ -447,7 +437,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       return {};
     }
     const WorkLog::Scope call(gpu_.device.log(), step.op_activity.id());
-    return run_op(gpu_, plan_, plan_.kernels[step.op], memory_.addresses(), symbols, step.copies);
+    return run_on_host(gpu_, plan_, plan_.kernels[step.op], memory_.addresses(), symbols);
   }
 
   RunError run_steps(std::span<const Scalar> symbols) {
@@ -554,7 +544,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   std::optional<GraphState> told_graphs_;  // what the observers know of the last run
   std::vector<LaunchUnit> units_;
   std::vector<LaunchUse> uses_;  // per launch
-  uint32_t gemm_count_ = 0;
+  uint32_t library_count_ = 0;   // calls that use a kept workspace
   std::vector<Step> steps_;
   Ref<Storage> scratch_;
   uint64_t scratch_bytes_ = 0;

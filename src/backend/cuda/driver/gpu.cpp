@@ -14,9 +14,10 @@ Gpu::Gpu(int ordinal, exec::Backend& host, const exec::BackendOptions& options)
 
 Gpu::~Gpu() { device.driver().cuStreamSynchronize(device.stream()); }  // errors were reported where they happened
 
-Matmul& Gpu::matmul() {
-  if (!matmul_) matmul_ = std::make_unique<Matmul>(device, allocator);
-  return *matmul_;
+CUdeviceptr Gpu::workspace(uint32_t which) {
+  Ref<Storage>& workspace = workspaces_[which];
+  if (!workspace) workspace = allocator.allocate(kWorkspaceBytes);
+  return address_of(workspace->data());
 }
 
 }  // namespace tsl::cuda

@@ -1,16 +1,14 @@
 // The state that all plans on one GPU share.
 #pragma once
 
-#include <memory>
-
 #include "backend/cuda/driver/device.h"
 #include "backend/cuda/driver/error_report.h"
 #include "backend/cuda/driver/kernel_cache.h"
-#include "backend/cuda/driver/matmul.h"
 #include "backend/cuda/driver/memory.h"
 #include "backend/cuda/driver/work_log.h"
 #include "exec/backend.h"
 #include "exec/backend_options.h"
+#include "exec/op_kernel.h"
 
 namespace tsl::cuda {
 
@@ -35,11 +33,16 @@ struct Gpu {
     if (owner) log.follow(owner->timeline());
     return log.timeline();
   }
-  /// Returns the matrix library, which the first product opens.
-  Matmul& matmul();
+
+  /// A workspace for libraries, which keeps its address. Calls that may run at the same time need different ones.
+  static constexpr uint32_t kWorkspaces = 2;
+  static constexpr uint64_t kWorkspaceBytes = uint64_t{33} << 20;  // for a product with a bias
+  CUdeviceptr workspace(uint32_t which);
+
+  exec::OpKernelProviders libraries;  // asked before kernels are generated
 
  private:
-  std::unique_ptr<Matmul> matmul_;
+  Ref<Storage> workspaces_[kWorkspaces];
 };
 
 }  // namespace tsl::cuda

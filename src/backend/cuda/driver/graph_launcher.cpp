@@ -74,7 +74,7 @@ GraphChange CudaGraphLauncher::prepare() {
   if (calls_.empty() || !has_run_ || wanted_ != GraphState::launched) return change;
   for (const KernelCall& call : calls_) {
     if (!call.library || (executable_ && call.is_sent)) continue;  // nothing to record
-    if (!call.library->can_record(call.values)) return change;
+    if (call.is_unrecordable || !call.library->can_record(call.values)) return change;
   }
   if (executable_) is_current_ = patch(change);
   if (executable_) return change;
@@ -208,8 +208,11 @@ CUgraphNode CudaGraphLauncher::add_node(KernelCall& call) {
   if (call.library) {
     const Recorded recorded(device_, call);
     if (!recorded.graph()) return nullptr;
-    driver.check(driver.cuGraphAddChildGraphNode(&node, graph_, after.data(), after.size(), recorded.graph()),
-                 "adding to a graph");
+    const CUresult result =
+        driver.cuGraphAddChildGraphNode(&node, graph_, after.data(), after.size(), recorded.graph());
+    call.is_unrecordable = result == CUDA_ERROR_NOT_SUPPORTED || result == CUDA_ERROR_INVALID_VALUE;
+    if (call.is_unrecordable) return nullptr;
+    driver.check(result, "adding to a graph");
   } else {
     std::vector<void*> pointers = pointers_to(call);
     const CUDA_KERNEL_NODE_PARAMS params = parameters(call, pointers);

@@ -41,6 +41,7 @@ struct KernelCall {
   bool reports = false;                  // may report failures; wait_for_reports() waits for it
   std::vector<uint32_t> after;           // earlier calls of this launcher that it depends on
   std::shared_ptr<LibraryWork> library;  // null for a kernel
+  bool is_unrecordable = false;          // CUDA takes no graph of this work, which allocates memory
   exec::Timeline::Id activity = kNoActivity;  // in the profile, if there is one
 
   void set(uint32_t word, uint64_t value) {

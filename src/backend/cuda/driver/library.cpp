@@ -119,22 +119,24 @@ std::vector<std::string> toolkit_folders(const std::string& root) {
   return folders;
 }
 
-std::vector<std::string> names_of(const std::string& library, int driver_version) {
+std::vector<std::string> names_of(const std::string& library, int driver_version, int majors_behind) {
   std::vector<std::string> names;
   for (const int major : kMajors) {
-    if (driver_version == 0 || major <= driver_version / 1000) names.push_back(fmt::format("{}.{}", library, major));
+    if (driver_version == 0 || major <= driver_version / 1000)
+      names.push_back(fmt::format("{}.{}", library, major - majors_behind));
   }
   names.push_back(library);
   return names;
 }
 
 std::string missing_text(std::string_view what, const std::string& library, std::string_view debian,
-                         std::string_view pypi, int driver_version) {
+                         std::string_view pypi, int driver_version, int majors_behind) {
   std::string names;
   int newest = 0;
   for (const int major : kMajors) {
     if (driver_version != 0 && major > driver_version / 1000) continue;
-    names += names.empty() ? fmt::format("{}.{}", library, major) : fmt::format(" or .{}", major);
+    const int own = major - majors_behind;
+    names += names.empty() ? fmt::format("{}.{}", library, own) : fmt::format(" or .{}", own);
     newest = std::max(newest, major);
   }
   const std::string package = newest >= 13 ? std::string(pypi) : fmt::format("{}-cu12", pypi);

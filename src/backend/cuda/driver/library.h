@@ -40,10 +40,11 @@ std::vector<std::string> program_folders();
 std::vector<std::string> toolkit_folders(const std::string& root = "");
 /// Returns the file names of a library of the toolkit, newest first: of the major versions that a driver for CUDA
 /// `driver_version` (12040: 12.4) supports, or of all known ones for 0. The last name is without a version.
-std::vector<std::string> names_of(const std::string& library, int driver_version);
+/// `majors_behind`: how far the library's own versions are behind those of the toolkit.
+std::vector<std::string> names_of(const std::string& library, int driver_version, int majors_behind = 0);
 /// Says that a library of the toolkit is missing and how to install it: the names of its Debian and PyPI packages.
 std::string missing_text(std::string_view what, const std::string& library, std::string_view debian,
-                         std::string_view pypi, int driver_version);
+                         std::string_view pypi, int driver_version, int majors_behind = 0);
 /// Fails (device) if a library is of a newer major version than the driver.
 void check_major(const Library& library, int major, int driver_version);
 /// Returns a text that changes if libraries may have been installed or the search path has changed.

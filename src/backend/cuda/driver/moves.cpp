@@ -51,4 +51,13 @@ Tensor move_between(Gpu& from, Gpu& to, const Tensor& tensor) {
   });
 }
 
+Tensor borrow(Gpu& gpu, DType dtype, const Layout& layout, std::byte* first) {
+  const auto [low, count] = reached(layout);
+  const auto size = static_cast<int64_t>(size_of(dtype));
+  Layout in_memory = layout;
+  in_memory.offset = -low;
+  const auto bytes = static_cast<size_t>(count * size);
+  return {dtype, in_memory, Ref<Storage>(new Storage(nullptr, first + low * size, bytes, name_of(gpu.device)))};
+}
+
 }  // namespace tsl::cuda

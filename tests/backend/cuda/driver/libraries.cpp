@@ -8,7 +8,9 @@
 #include <fstream>
 #include <optional>
 
-#include "backend/cuda/driver/blas.h"
+#include "backend/cuda/libraries/cublas.h"
+#include "backend/cuda/libraries/cublaslt.h"
+#include "backend/cuda/libraries/cusolver.h"
 #include "base/error_names.h"
 #include "support/gpu.h"
 
@@ -128,13 +130,34 @@ TEST_CASE("where there is no room the message says whose, and what to do") {
 
 TEST_CASE("cuBLASLt opens and has every function used") {
   try {
-    const Blas blas;
+    const CublasLt blas;
     CHECK(blas.cublasLtGetVersion() >= 120000);
     CHECK_THROWS_WITH(blas.check(CUBLAS_STATUS_NOT_SUPPORTED, "adding"), Catch::Contains("cuBLASLt failed adding: "));
   } catch (const Failure& failure) {
     CHECK(std::string(failure.what()).find("cuBLASLt, the matrix library of CUDA, was not found") == 0);
     TSL_SKIP(failure.what());
   }
+}
+
+TEST_CASE("cuBLAS and cuSOLVER open and have every function used") {
+  try {
+    const Cublas cublas;
+    CHECK_THROWS_WITH(cublas.check(CUBLAS_STATUS_NOT_SUPPORTED, "adding"), Catch::Contains("cuBLAS failed adding: "));
+    const Cusolver cusolver;
+    CHECK_THROWS_WITH(cusolver.check(7, "adding"), Catch::Contains("cuSOLVER failed adding: status 7"));
+  } catch (const Failure& failure) {
+    CHECK(std::string(failure.what()).find("of CUDA for ") != std::string::npos);
+    TSL_SKIP(failure.what());
+  }
+}
+
+TEST_CASE("a library is looked for by its own version") {
+  CHECK(names_of("libcublas.so", 13010) ==
+        std::vector<std::string>{"libcublas.so.13", "libcublas.so.12", "libcublas.so"});
+  CHECK(names_of("libcusolver.so", 12040, 1) == std::vector<std::string>{"libcusolver.so.11", "libcusolver.so"});
+  CHECK(missing_text("cuSOLVER", "libcusolver.so", "libcusolver", "nvidia-cusolver", 0, 1) ==
+        "cuSOLVER was not found (libcusolver.so.12 or .11): install it (Debian package libcusolver, PyPI package "
+        "nvidia-cusolver, or the CUDA Toolkit), set CUDA_HOME, or run with --device cpu");
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// cuBLASLt, opened at run time.
+// cuBLASLt, the matrix products of CUDA, opened at run time.
 #pragma once
 
 #include <cublasLt.h>
@@ -10,7 +10,7 @@
 
 namespace tsl::cuda {
 
-#define TSL_BLAS_FUNCTIONS(X)             \
+#define TSL_CUBLASLT_FUNCTIONS(X)         \
   X(cublasLtCreate)                       \
   X(cublasLtGetVersion)                   \
   X(cublasLtGetStatusString)              \
@@ -28,16 +28,16 @@ namespace tsl::cuda {
   X(cublasLtMatrixLayoutSetAttribute)
 
 /// The open library and its functions, named as in the header. The constructor fails (device) if it is not installed.
-struct Blas {
+struct CublasLt {
   /// Opens the library of a version that a driver for CUDA `driver_version` (12040) supports; 0: of any.
-  explicit Blas(int driver_version = 0);
+  explicit CublasLt(int driver_version = 0);
   void check(cublasStatus_t status, std::string_view doing) const {
     if (status != CUBLAS_STATUS_SUCCESS) [[unlikely]]
       fail_on(status, doing);
   }
 
 #define TSL_DECLARE(name) decltype(&::name) name = nullptr;
-  TSL_BLAS_FUNCTIONS(TSL_DECLARE)
+  TSL_CUBLASLT_FUNCTIONS(TSL_DECLARE)
 #undef TSL_DECLARE
 
  private:

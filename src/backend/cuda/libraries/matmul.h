@@ -42,19 +42,17 @@ using GemmCopies = std::vector<Ref<Storage>>;
 /// Everything that a problem needs is kept after its first run: run each problem once before capturing it.
 class Matmul {
  public:
-  /// Opens cuBLASLt. Fails (device) if it is not installed. Workspaces are allocated from `allocator` and kept.
+  /// Opens cuBLASLt. Fails (device) if it is not installed. Copies of operands are allocated from `allocator`.
   Matmul(Device& device, Allocator& allocator);
   ~Matmul();
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
 
-  /// Runs a product. Products that may run at the same time need different workspaces, of kWorkspaces. has_epilogue()
-  /// must hold for a product with an epilogue; its bias may have any alignment.
-  void run(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias = 0, uint32_t workspace = 0,
+  /// Runs a product. Products that may run at the same time need different workspaces of workspace_bytes().
+  /// has_epilogue() must hold for a product with an epilogue; its bias may have any alignment.
+  void run(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr workspace, CUdeviceptr bias = 0,
            GemmCopies* copies = nullptr);
-  static constexpr uint32_t kWorkspaces = 2;
-  /// Allocates the memory that the product needs in a workspace, unless run() already has.
-  void take_workspace(const Gemm& gemm, uint32_t workspace);
+  static uint64_t workspace_bytes(const Gemm& gemm);
   /// Whether cuBLASLt can compute the product with its epilogue in one call.
   bool has_epilogue(const Gemm& gemm);
   /// Whether this problem has run before, so that recording it loads nothing. (Loading during a recording fails in

@@ -1,13 +1,12 @@
-#include "backend/cuda/driver/matmul.h"
+#include "backend/cuda/libraries/matmul.h"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <unordered_map>
 #include <vector>
 
-#include "backend/cuda/driver/blas.h"
 #include "backend/cuda/driver/memory.h"
+#include "backend/cuda/libraries/cublaslt.h"
+#include "backend/cuda/libraries/handle.h"
 #include "base/error_names.h"
 
 namespace tsl::cuda {
@@ -133,7 +132,7 @@ Gemm dense(Gemm gemm) {
 class Problem {
  public:
   /// `plain` is the problem of dense(key.gemm), whose algorithm this takes; null if this is the dense problem.
-  Problem(const Blas& blas, cublasLtHandle_t handle, const Key& key, const Problem* plain)
+  Problem(const CublasLt& blas, cublasLtHandle_t handle, const Key& key, const Problem* plain)
       : blas_(blas), types_(types_of(key.gemm)) {
     try {
       describe(key.gemm);
@@ -253,7 +252,7 @@ class Problem {
     if (operation_) blas_.cublasLtMatmulDescDestroy(operation_);
   }
 
-  const Blas& blas_;
+  const CublasLt& blas_;
   Types types_;
   cublasLtMatmulDesc_t operation_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;
@@ -263,58 +262,10 @@ class Problem {
 
 }  // namespace
 
-// ---- Handles ----
-
-namespace {
-
-/// A handle of the library, used while an engine is open. It is kept for the next engine until the process ends, and
-/// with it the GPU's context. Destroying a handle waits for all work of the context, which ends recordings of other
-/// engines and has crashed the driver while other engines were closed (580.159).
-class Handle {
- public:
-  Handle(const Device& device, const Blas& blas) : ordinal_(device.ordinal()) {
-    const std::lock_guard lock(mutex());
-    std::vector<cublasLtHandle_t>& kept = all_kept()[ordinal_];
-    if (!kept.empty()) {
-      handle_ = kept.back();
-      kept.pop_back();
-      return;
-    }
-    blas.check(blas.cublasLtCreate(&handle_), "starting");
-    CUcontext context = nullptr;
-    CUdevice gpu = 0;
-    device.check(device.driver().cuDeviceGet(&gpu, ordinal_), "opening the GPU");
-    device.check(device.driver().cuDevicePrimaryCtxRetain(&context, gpu), "opening the GPU");
-  }
-  ~Handle() {
-    const std::lock_guard lock(mutex());
-    all_kept()[ordinal_].push_back(handle_);
-  }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-  cublasLtHandle_t get() const { return handle_; }
-
- private:
-  static std::mutex& mutex() {
-    static std::mutex mutex;
-    return mutex;
-  }
-  /// Returns the unused handles by GPU. Never destroyed, as engines may be closed while the process ends.
-  static std::map<int, std::vector<cublasLtHandle_t>>& all_kept() {
-    static auto& kept = *new std::map<int, std::vector<cublasLtHandle_t>>;
-    return kept;
-  }
-
-  const int ordinal_;
-  cublasLtHandle_t handle_ = nullptr;
-};
-
-}  // namespace
-
 // ---- Products ----
 
 struct Matmul::State {
-  State(Device& on, Allocator& from) : device(on), allocator(from), handle(on, blas) {
+  State(Device& on, Allocator& from) : device(on), allocator(from) {
     const size_t number = blas.cublasLtGetVersion();
     version = fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
   }
@@ -352,12 +303,6 @@ struct Matmul::State {
     }
   }
 
-  CUdeviceptr workspace(uint32_t which) { return memory_of(workspaces[which], kWorkspace); }
-  CUdeviceptr memory_of(Ref<Storage>& storage, uint64_t bytes) {
-    if (!storage) storage = allocator.allocate(bytes);
-    return address_of(storage->data());
-  }
-
   /// Returns the operand's address or, if it is not aligned, that of a copy: algorithms are chosen for aligned
   /// operands. The copy is made on the stream if `is_now`.
   CUdeviceptr aligned_operand(const Gemm& gemm, const MatrixOperand& operand, int64_t rows, int64_t columns,
@@ -377,18 +322,17 @@ struct Matmul::State {
 
   /// Returns the bias's address or, if it is not aligned, that of a copy: kernels assume an aligned bias, since the
   /// alignments given to cuBLASLt do not include it.
-  CUdeviceptr aligned_bias(const Gemm& gemm, CUdeviceptr bias, uint32_t workspace) {
+  CUdeviceptr aligned_bias(const Gemm& gemm, CUdeviceptr bias, CUdeviceptr copy) const {
     if (alignment_of(bias) == kAlignment) return bias;
-    const CUdeviceptr copy = memory_of(biases[workspace], kMostBias);
     device.copy_on_device(copy, bias, static_cast<uint64_t>(gemm.n) * size_of(gemm.dtype));
     return copy;
   }
 
   Device& device;
   Allocator& allocator;
-  Ref<Storage> workspaces[kWorkspaces], biases[kWorkspaces];
-  Blas blas{device.driver().version_number()};
-  Handle handle;
+  CublasLt blas{device.driver().version_number()};
+  Handle<cublasLtHandle_t> handle{device,
+                                  [&](cublasLtHandle_t* made) { blas.check(blas.cublasLtCreate(made), "starting"); }};
   std::string version;
   std::unordered_map<Key, std::unique_ptr<Problem>, KeyHash> problems;
 };
@@ -429,22 +373,21 @@ template <class Visit> void Matmul::for_each_part(const Gemm& gemm, CUdeviceptr 
   }
 }
 
-void Matmul::run(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias, uint32_t workspace,
+void Matmul::run(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr workspace, CUdeviceptr bias,
                  GemmCopies* copies) {
   if (gemm.m == 0 || gemm.n == 0) return;
   if (gemm.k == 0) return state_->zero(gemm, c);
-  bias = gemm.epilogue.bias ? state_->aligned_bias(gemm, bias, workspace) : 0;
+  bias = gemm.epilogue.bias ? state_->aligned_bias(gemm, bias, workspace + kWorkspace) : 0;
   GemmCopies own;  // the stream's next user of their memory comes after the product
   for_each_part(gemm, a, b, c, copies ? *copies : own, true,
                 [&](const Gemm& part, CUdeviceptr pa, CUdeviceptr pb, CUdeviceptr pc) {
-                  state_->problem(part, pc).run(state_->handle.get(), pa, pb, pc, bias, state_->workspace(workspace),
+                  state_->problem(part, pc).run(state_->handle.get(), pa, pb, pc, bias, workspace,
                                                 state_->device.stream());
                 });
 }
 
-void Matmul::take_workspace(const Gemm& gemm, uint32_t workspace) {
-  state_->workspace(workspace);
-  if (gemm.epilogue.bias) state_->memory_of(state_->biases[workspace], kMostBias);
+uint64_t Matmul::workspace_bytes(const Gemm& gemm) {
+  return kWorkspace + (gemm.epilogue.bias ? static_cast<uint64_t>(kMostBias) : 0);  // with room for an aligned bias
 }
 
 bool Matmul::has_epilogue(const Gemm& gemm) {

@@ -1,4 +1,4 @@
-#include "backend/cuda/driver/plan_gemm.h"
+#include "backend/cuda/libraries/node_gemm.h"
 
 #include <algorithm>
 #include <optional>
@@ -49,7 +49,7 @@ graph::Reach reach_of(const MatrixOperand& operand, int64_t rows, int64_t column
 
 }  // namespace
 
-PlanGemm::PlanGemm(const graph::Node& node, bool tf32) {
+NodeGemm::NodeGemm(const graph::Node& node, bool tf32) {
   const Shape& shape = node.shape;
   const int rank = shape.rank();
   gemm_.dtype = node.dtype;
@@ -73,24 +73,6 @@ PlanGemm::PlanGemm(const graph::Node& node, bool tf32) {
       exec::check_library_operand(layout, reach_of(operand, rows, columns, gemm_.batch));
     }
   }
-}
-
-PlanGemm::PlanGemm(const graph::Plan& plan, const graph::Kernel& kernel, bool tf32)
-    : PlanGemm(plan.graph[kernel.op_node], tf32) {
-  const std::vector<graph::Arg>& args = plan.graph[kernel.op_node].args;
-  constexpr size_t kOperandOf[] = {0, 1, 3};
-  for (size_t arg = 0; arg < args.size(); ++arg)
-    operands_[kOperandOf[arg]] = {kernel.buffers[arg], args[arg].layout.offset};
-  operands_[2] = {kernel.buffers.back(), 0};
-}
-
-std::array<uint64_t, 4> PlanGemm::addresses(std::byte* const* buffers, std::span<const Scalar> symbols) const {
-  std::array<uint64_t, 4> out{};
-  for (size_t i = 0; i < (gemm_.epilogue.bias ? 4u : 3u); ++i) {
-    const auto offset = static_cast<uint64_t>(operands_[i].offset.in_run(symbols));
-    out[i] = reinterpret_cast<uint64_t>(buffers[operands_[i].buffer]) + offset * size_of(gemm_.dtype);
-  }
-  return out;
 }
 
 }  // namespace tsl::cuda

@@ -1,5 +1,5 @@
 // How operands of products are described to cuBLASLt. Needs no GPU.
-#include "backend/cuda/driver/plan_gemm.h"
+#include "backend/cuda/libraries/node_gemm.h"
 
 #include <cstdlib>
 #include <vector>
@@ -68,7 +68,7 @@ TEST_CASE("an operand that is not copied has its elements where its layout says"
   const Layout plain = Layout::contiguous({2, 4, 6, 6});
   size_t in_place = 0;
   for (const Layout& view : views()) {
-    const PlanGemm gemm(product_of(view, plain), false);
+    const NodeGemm gemm(product_of(view, plain), false);
     CAPTURE(to_string(view.shape), to_string(view.strides), view.offset.hint());
     CHECK_FALSE(gemm.needs_copy(1));
     if (gemm.needs_copy(0)) continue;
@@ -88,7 +88,7 @@ TEST_CASE("an operand that is not copied has its elements where its layout says"
 TEST_CASE("an operand lies as a dense copy of it does, but for gaps that keep its alignment", "[gemm]") {
   const Layout other = Layout::contiguous({2, 4, 6, 6});
   for (const Layout& view : views()) {
-    const PlanGemm gemm(product_of(view, other), false);
+    const NodeGemm gemm(product_of(view, other), false);
     const MatrixOperand& operand = gemm.gemm().a;
     CAPTURE(to_string(view.shape), to_string(view.strides));
     const int64_t down = std::abs(view.strides[2].hint()), across = std::abs(view.strides[3].hint());
@@ -98,12 +98,12 @@ TEST_CASE("an operand lies as a dense copy of it does, but for gaps that keep it
   }
   // A single row or column is never transposed, however far apart its elements are.
   const Layout whole = Layout::contiguous({6, 6});
-  const PlanGemm row(product_of(slice(whole, 0, 2, 1, 1), Layout::contiguous({6, 6})), false);
+  const NodeGemm row(product_of(slice(whole, 0, 2, 1, 1), Layout::contiguous({6, 6})), false);
   CHECK((!row.needs_copy(0) && !row.gemm().a.transposed && row.gemm().a.leading == 6));
   const int turned[] = {1, 0};
-  const PlanGemm column(product_of(permute(slice(whole, 1, 2, 1, 1), turned), Layout::contiguous({6, 6})), false);
+  const NodeGemm column(product_of(permute(slice(whole, 1, 2, 1, 1), turned), Layout::contiguous({6, 6})), false);
   CHECK((column.needs_copy(0) && !column.gemm().a.transposed && column.gemm().a.leading == 6));
   // Rows 7 elements apart are aligned less well than dense ones of 6.
   Layout odd = Layout::contiguous({6, 7});
-  CHECK(PlanGemm(product_of(slice(odd, 1, 0, 6, 1), Layout::contiguous({6, 6})), false).needs_copy(0));
+  CHECK(NodeGemm(product_of(slice(odd, 1, 0, 6, 1), Layout::contiguous({6, 6})), false).needs_copy(0));
 }

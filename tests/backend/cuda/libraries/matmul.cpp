@@ -1,5 +1,5 @@
 // Compares matrix products with a simple implementation. Needs a GPU and cuBLASLt.
-#include "backend/cuda/driver/matmul.h"
+#include "backend/cuda/libraries/matmul.h"
 
 #include <array>
 #include <cmath>
@@ -49,6 +49,7 @@ struct Fixture {
   Gpu gpu;
   DeviceAllocator allocator{gpu};
   Matmul matmul{gpu, allocator};
+  Ref<Storage> workspace = allocator.allocate(uint64_t{64} << 20);  // more than any product needs
 
   Ref<Storage> upload(const std::vector<std::byte>& bytes) {
     Ref<Storage> storage = allocator.allocate(bytes.size());
@@ -65,7 +66,7 @@ struct Fixture {
     const Ref<Storage> to = upload(encode(std::vector<double>(c_count, -1), gemm.dtype));
     const size_t offset = skipped * size_of(gemm.dtype);
     matmul.run(gemm, address_of(from_a->data()) + offset, address_of(from_b->data()) + offset, address_of(to->data()),
-               address_of(to_add->data()) + size_of(gemm.dtype));
+               address_of(workspace->data()), address_of(to_add->data()) + size_of(gemm.dtype));
     std::vector<std::byte> bytes(c_count * size_of(gemm.dtype));
     gpu.copy_to_host(bytes.data(), address_of(to->data()), bytes.size());
     return bytes;
@@ -163,7 +164,7 @@ TEST_CASE("a sum of nothing is zero, and an empty product is nothing", "[cuda]")
   compare(fixture, gemm, false, false, 0, false);
   compare(fixture, gemm, false, false, 2, false);
   gemm.m = 0;
-  CHECK_NOTHROW(fixture.matmul.run(gemm, 0, 0, 0));
+  CHECK_NOTHROW(fixture.matmul.run(gemm, 0, 0, 0, 0));
 }
 
 TEST_CASE("operands need not be aligned, and batches may be many", "[cuda]") {
@@ -176,7 +177,7 @@ TEST_CASE("operands need not be aligned, and batches may be many", "[cuda]") {
   const Ref<Storage> a = fixture.upload(encode(std::vector<double>(100, 1), gemm.dtype));
   const Ref<Storage> c = fixture.upload(encode(std::vector<double>(100, -1), gemm.dtype));
   const CUdeviceptr from = address_of(a->data()), to = address_of(c->data());
-  fixture.matmul.run(gemm, from + 2, from + 6, to + 4);
+  fixture.matmul.run(gemm, from + 2, from + 6, to + 4, address_of(fixture.workspace->data()));
   std::vector<std::byte> bytes(200);
   fixture.gpu.copy_to_host(bytes.data(), to, bytes.size());
   for (int64_t i = 0; i < 100; ++i) CHECK(element(bytes, gemm.dtype, i) == (i >= 2 && i < 66 ? 8 : -1));
@@ -211,9 +212,10 @@ TEST_CASE("a product that was run once can be recorded", "[cuda]") {
   const Ref<Storage> a = fixture.upload(encode(std::vector<double>(1024, 2), gemm.dtype));
   const Ref<Storage> c = fixture.upload(encode(std::vector<double>(1024, -1), gemm.dtype));
   const CUdeviceptr from = address_of(a->data()), to = address_of(c->data());
-  fixture.matmul.run(gemm, from, from, to);
+  fixture.matmul.run(gemm, from, from, to, address_of(fixture.workspace->data()));
   fixture.gpu.fill(to, 0, 4096);
-  const CUgraph graph = fixture.gpu.capture([&] { fixture.matmul.run(gemm, from, from, to); });
+  const CUgraph graph =
+      fixture.gpu.capture([&] { fixture.matmul.run(gemm, from, from, to, address_of(fixture.workspace->data())); });
   CUgraphExec executable = nullptr;
   fixture.gpu.check(fixture.gpu.driver().cuGraphInstantiate(&executable, graph, 0), "instantiating");
   fixture.gpu.launch_graph(executable, "a product");
@@ -274,5 +276,5 @@ TEST_CASE("dimensions that cuBLASLt cannot count are refused", "[cuda]") {
   Gemm gemm;
   gemm.m = gemm.n = 1, gemm.k = int64_t{1} << 31;
   gemm.a.leading = gemm.k, gemm.b.leading = gemm.c.leading = 1;
-  CHECK_THROWS_WITH(fixture.matmul.run(gemm, 0, 0, 0), Catch::Contains("beyond 2^31 - 1"));
+  CHECK_THROWS_WITH(fixture.matmul.run(gemm, 0, 0, 0, 0), Catch::Contains("beyond 2^31 - 1"));
 }

@@ -1,20 +1,20 @@
-#include "backend/cuda/driver/blas.h"
+#include "backend/cuda/libraries/cublaslt.h"
 
 #include "base/error_names.h"
 
 namespace tsl::cuda {
 
-Blas::Blas(int driver_version)
+CublasLt::CublasLt(int driver_version)
     : library_(names_of("libcublasLt.so", driver_version),
                missing_text("cuBLASLt, the matrix library of CUDA,", "libcublasLt.so", "libcublas", "nvidia-cublas",
                             driver_version)) {
 #define TSL_RESOLVE(name) this->name = reinterpret_cast<decltype(&::name)>(library_.function(#name));
-  TSL_BLAS_FUNCTIONS(TSL_RESOLVE)
+  TSL_CUBLASLT_FUNCTIONS(TSL_RESOLVE)
 #undef TSL_RESOLVE
   check_major(library_, static_cast<int>(cublasLtGetVersion() / 10000), driver_version);
 }
 
-void Blas::fail_on(cublasStatus_t status, std::string_view doing) const {
+void CublasLt::fail_on(cublasStatus_t status, std::string_view doing) const {
   const char* text = cublasLtGetStatusString(status);
   const ErrorName name = status == CUBLAS_STATUS_ALLOC_FAILED ? ErrorName::out_of_memory : ErrorName::device_failed;
   fail(name, "cuBLASLt failed {}: {}", doing, text ? text : "unknown status");

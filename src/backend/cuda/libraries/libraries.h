@@ -1,0 +1,22 @@
+// The libraries that a GPU runs ops by: each is a provider in a file of its own. What providers are made from must
+// outlive them.
+#pragma once
+
+#include <memory>
+
+#include "backend/cuda/driver/gpu.h"
+#include "exec/op_kernel.h"
+
+namespace tsl::cuda {
+
+/// Products of floats, by cuBLASLt, which the first product opens. That fails (device) if it is not installed.
+std::unique_ptr<exec::OpKernelProvider> products_provider(Gpu& gpu);
+/// Factorisations of f32 and f64, by cuSOLVER; has none if it is not installed.
+std::unique_ptr<exec::OpKernelProvider> factorisations_provider(Gpu& gpu);
+/// Triangular systems of f32 and f64, by cuBLAS; has none if it is not installed.
+std::unique_ptr<exec::OpKernelProvider> triangular_provider(Gpu& gpu);
+
+/// Adds all of them to gpu.libraries.
+void add_libraries(Gpu& gpu);
+
+}  // namespace tsl::cuda
