@@ -6,10 +6,8 @@
 #include <iterator>
 #include <limits>
 
+#include "backend/cpu/libraries/blas_memory.h"
 #include "base/run_watch.h"
-
-/// OpenBLAS ends its threads; it starts them as the process loads it. A library without threads lacks the function.
-extern "C" int blas_thread_shutdown_(void) __attribute__((weak));
 
 namespace tsl::cpu {
 
@@ -124,14 +122,6 @@ template <class T> void multiply_panel(const Product& p, const Panel& panel, int
 
 }  // namespace
 
-void stop_blas_threads() {
-  [[maybe_unused]] static const bool done = [] {
-    openblas_set_num_threads(1);
-    if (blas_thread_shutdown_) blas_thread_shutdown_();
-    return true;
-  }();
-}
-
 std::vector<Panel> panels_of(const Product& p, int64_t max_extent) {
   const Grid grid = grid_of(p);
   const bool one_row = p.n > max_extent || (!p.a.transposed && needs_single_rows(p.a, max_extent));
@@ -151,11 +141,17 @@ std::vector<Panel> panels_of(const Product& p, int64_t max_extent) {
 template <class T> void multiply(const Product& p, ThreadPool& pool, int64_t max_extent) {
   const std::vector<Panel> panels = panels_of(p, max_extent);
   const auto count = static_cast<int64_t>(panels.size());
-  auto run = [&](int64_t i, int) { multiply_panel<T>(p, panels[static_cast<size_t>(i)], max_extent); };
-  if (work_of(p) * static_cast<double>(p.batches) >= kThreadedWork) return pool.parallel_for(count, run);
+  auto run = [&](int64_t i) { multiply_panel<T>(p, panels[static_cast<size_t>(i)], max_extent); };
+  if (work_of(p) * static_cast<double>(p.batches) >= kThreadedWork) {
+    return pool.parallel_for(count, [&](int64_t i, int) {
+      const BlasMemory memory;
+      run(i);
+    });
+  }
+  const BlasMemory memory;
   StopMeter meter;
   for (int64_t i = 0; i < count; ++i) {
-    run(i, 0);
+    run(i);
     meter.count(static_cast<int64_t>(work_of(p)));
   }
 }

@@ -36,9 +36,6 @@ inline constexpr int64_t kMaxBlasExtent = int64_t{1} << 30;
 /// The panels of a product, none of which has an extent beyond `max_extent`.
 std::vector<Panel> panels_of(const Product& product, int64_t max_extent = kMaxBlasExtent);
 
-/// Ends the threads of OpenBLAS, once a process: the pool's threads divide the work, and there is one pool.
-void stop_blas_threads();
-
 /// Computes a product of T, float or double, on the threads of the pool. No call has an extent or a stride beyond
 /// `max_extent`.
 template <class T> void multiply(const Product& product, ThreadPool& pool, int64_t max_extent = kMaxBlasExtent);
