@@ -1,5 +1,5 @@
-// A host whose threads end within calls of TSL: by pthread_exit() in a native function and in an output function, and by
-// pthread_cancel(). The engine can be used afterwards, and ended.
+// A host whose threads end within calls of TSL: by pthread_exit() in a native function and in an output function, and
+// by pthread_cancel(). The engine can be used afterwards, and ended.
 #include <atomic>
 
 #include <pthread.h>

@@ -22,7 +22,8 @@ void run_in_background(std::string source) {
 int main() {
   for (int i = 0; i < 20; ++i) {
     require_process("a process ends while scripts run", 20, [i] {
-      run_in_background("let a = [1, 2.0, \"x\"]\nfor i in range(3) { if i > 1 { print(f\"{i}\") } else { print({a: i}) } }");
+      run_in_background(
+          "let a = [1, 2.0, \"x\"]\nfor i in range(3) { if i > 1 { print(f\"{i}\") } else { print({a: i}) } }");
       run_in_background("@compile\nfn g(x) = sum(exp(x) @ x)\ng(ones([40, 40]))\nfoo(");
       run_in_background("eigh(eye(60))[0]\nhelp(sum)");
       std::this_thread::sleep_for(std::chrono::milliseconds(20 + 7 * i));

@@ -20,9 +20,7 @@ void run_on_fibre() {
   config.stack_limit = limit_of_config;
   tsl_engine engine = {0};
   require(tsl_engine_create(&config, &engine) == TSL_OK, "there is an engine");
-  const auto run = [&](const std::string& source) {
-    return tsl_run(engine, str("fibre"), str(source), nullptr);
-  };
+  const auto run = [&](const std::string& source) { return tsl_run(engine, str("fibre"), str(source), nullptr); };
   require(run("print(sum(ones([3, 3]) @ ones([3, 3])))") == TSL_OK, "a script runs on a fibre");
   require(run("fn f(x) = map(f, [x])\nf(1)") == TSL_LIMIT, "recursion through a builtin ends");
   require(run(std::string(5000, '(') + "1" + std::string(5000, ')')) == TSL_LIMIT, "nested source ends");
@@ -46,8 +44,7 @@ void run_with(size_t bytes, size_t limit) {
 
 int main() {
   for (const size_t kilobytes : {256, 512, 1024, 4096}) {
-    require_process("a fibre with its stack's size as limit", 60,
-                    [=] { run_with(kilobytes << 10, kilobytes << 10); });
+    require_process("a fibre with its stack's size as limit", 60, [=] { run_with(kilobytes << 10, kilobytes << 10); });
   }
   require_process("a fibre without a limit", 60, [] { run_with(size_t{512} << 10, 0); });
   run_on_fibre();  // on the thread's own stack, where the limit does not count

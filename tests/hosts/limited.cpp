@@ -1,5 +1,5 @@
-// A host that limits itself by setrlimit(), as SECURITY.md advises: scripts then compute, or fail for lack of memory, in
-// time, with few threads and with as many as a large machine has.
+// A host that limits itself by setrlimit(), as SECURITY.md advises: scripts then compute, or fail for lack of memory,
+// in time, with few threads and with as many as a large machine has.
 #include <sys/resource.h>
 
 #include "hosts/host.h"

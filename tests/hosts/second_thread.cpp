@@ -1,4 +1,5 @@
-// A host in which a second thread uses an engine by mistake, and reads the errors of its calls, while calls of a first one fail.
+// A host in which a second thread uses an engine by mistake, and reads the errors of its calls, while calls of a first
+// one fail.
 #include <atomic>
 #include <string>
 #include <thread>

@@ -1,5 +1,5 @@
-// A host with a floating-point state, and signals, of its own: results are those of the default state, on all threads; the
-// state of the host's thread is the same after a call; and signals reach the host's threads alone.
+// A host with a floating-point state, and signals, of its own: results are those of the default state, on all threads;
+// the state of the host's thread is the same after a call; and signals reach the host's threads alone.
 #include <cfenv>
 #include <fstream>
 #include <string>
@@ -77,12 +77,14 @@ int main() {
   wanted.resize(static_cast<size_t>(read(ends[0], wanted.data(), wanted.size())));
 
   for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
-    check_results("rounding mode", wanted, [=] { std::fesetround(mode); }, [=] { return std::fegetround() == mode; });
+    check_results(
+        "rounding mode", wanted, [=] { std::fesetround(mode); }, [=] { return std::fegetround() == mode; });
   }
 #if defined(__x86_64__)
   constexpr unsigned kFlush = 0x8040;  // FTZ and DAZ
-  check_results("FTZ and DAZ", wanted, [] { _mm_setcsr(_mm_getcsr() | kFlush); },
-                [] { return (_mm_getcsr() & kFlush) == kFlush; });
+  check_results(
+      "FTZ and DAZ", wanted, [] { _mm_setcsr(_mm_getcsr() | kFlush); },
+      [] { return (_mm_getcsr() & kFlush) == kFlush; });
 #endif
 
   const auto engine = tsl::Engine::create({.threads = 3}).value();

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "backend/cpu/libraries/blas_memory.h"
+#include "backend/cpu/libraries/blas.h"
 #include "backend/cpu/libraries/libraries.h"
 #include "exec/matrix_layout.h"
 #include "graph/plan.h"
