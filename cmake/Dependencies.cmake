@@ -48,6 +48,16 @@ if(NOT TSL_LIBEDIT STREQUAL "OFF")
     message(STATUS "No libedit (Debian: libedit-dev): the prompt reads plain lines.")
   endif()
 endif()
-# cblas.h is in several packages; the one beside openblas_config.h is OpenBLAS's own.
-tsl_require_files(OpenBLAS::OpenBLAS openblas_config.h openblas libopenblas-dev
-                  openblas-pthread openblas openblas-openmp openblas-serial)
+# cblas.h is in several packages; the one beside openblas_config.h is OpenBLAS's own. Of its library, TSL takes the archive that
+# is built without threads: backend/cpu/CMakeLists.txt makes a private copy of its functions.
+tsl_require_files(OpenBLAS::Headers openblas_config.h "" libopenblas-serial-dev openblas-serial openblas openblas-pthread)
+find_library(TSL_OPENBLAS_ARCHIVE libopenblas.a PATH_SUFFIXES openblas-serial openblas
+             DOC "OpenBLAS as a static library without threads")
+if(NOT TSL_OPENBLAS_ARCHIVE)
+  message(FATAL_ERROR "libopenblas.a was not found (Debian: apt-get install libopenblas-serial-dev).")
+endif()
+execute_process(COMMAND ${CMAKE_AR} t ${TSL_OPENBLAS_ARCHIVE} OUTPUT_VARIABLE members)
+if(members MATCHES "blas_server")
+  message(FATAL_ERROR "${TSL_OPENBLAS_ARCHIVE} has threads of its own. Set TSL_OPENBLAS_ARCHIVE to one that has none "
+                      "(Debian: apt-get install libopenblas-serial-dev).")
+endif()

@@ -19,16 +19,16 @@ for arguments in --help --version cache "test tests/lang/loops.tsl"; do
   expect 1 "$full" "$tsl" $arguments
 done
 
-# So little memory that a long script cannot be parsed: no line of it runs yet. (OpenBLAS's threads would wait for memory.)
+# So little memory that a long script cannot be parsed: no line of it runs yet.
 mkdir -p "$folder"
 yes 'let x = [1, 2, 3]' | head -400000 >"$folder/long.tsl"
-in_memory_of() { (ulimit -v "$1" && OPENBLAS_NUM_THREADS=1 "${@:2}"); }
+in_memory_of() { (ulimit -v "$1" && "${@:2}"); }
 for kilobytes in 350000 400000 420000; do  # it runs out in other places
   [[ ${TSL_SANITIZE:-} ]] || expect 1 "error[memory]: out of memory" in_memory_of $kilobytes "$tsl" "$folder/long.tsl"
 done
 
 # check_threads COUNT COMMAND…: the threads of the program after a product and a parallel loop, while it waits for who reads
-# its output. OpenBLAS has none of its own.
+# its output.
 check_threads() {
   local wanted=$1 pid count
   shift

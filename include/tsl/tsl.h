@@ -15,8 +15,15 @@
  * Status. Every call returns a tsl_status. Unless it is TSL_OK, the call has changed nothing that it was to return, and
  * tsl_get_error() says what happened. No call throws, aborts or prints.
  *
+ * Functions of the host. Those that TSL calls return, or end their thread by pthread_exit() or pthread_cancel(): the
+ * call of TSL then does not return, and the engine can be used, and is to be ended, by another thread. Only release and
+ * deallocate functions must return. A function in C++ must not let an exception pass: it catches all and fails by
+ * tsl_fail(), as tsl.hpp does for it.
+ *
  * Handles. A tsl_engine and a tsl_value are numbers, and {0} is no handle. A handle that is null, released, or of
- * another engine is a TSL_MISUSE, in release builds as in debug builds.
+ * another engine is a TSL_MISUSE, in release builds as in debug builds. A process has at most 4,096 engines at a time,
+ * and an engine 16,777,215 values; more are a TSL_LIMIT. A handle's number is used again after it was released, but
+ * never with the same bits: a number that has had 65,535 values is used no more, and counts among the 16,777,215.
  *
  * Ownership. Each value that a call returns is released by the caller with tsl_release(), or with its engine. Values
  * passed to a call stay the caller's. Strings passed to a call are copied. A string that a call returns belongs to the
@@ -26,7 +33,9 @@
  * called at any time. Engines are independent of each other, so that each thread may have its own.
  *
  * State of the process. All engines share one pool of worker threads, the CUDA context of each GPU, and the kernels on
- * disk, if these are allowed.
+ * disk, if these are allowed. TSL changes no state of the host: its locale, signals, floating-point state, and the
+ * libraries that it uses, too. What a script computes and prints depends on none of them. Functions of the host are
+ * called with the default floating-point state. The process may exit while threads run scripts.
  *
  * Versions. The API is not stable before version 1.0: a program is built and run with the same minor version.
  */
@@ -116,7 +125,7 @@ typedef enum tsl_kind TSL_ANY_INT {
 } tsl_kind;
 
 typedef enum tsl_dtype TSL_ANY_INT {
-  TSL_DTYPE_BOOL, /* a byte, 0 or 1 */
+  TSL_DTYPE_BOOL, /* a byte, 0 or 1; a copy makes 1 of any other, wrapping refuses it */
   TSL_DTYPE_U8,
   TSL_DTYPE_I8,
   TSL_DTYPE_I16,
@@ -195,6 +204,8 @@ typedef struct tsl_config {
      TSL_IO if a report cannot be written where they say. "compile" needs TSL_ALLOW_COMPILE. */
   const tsl_option* options;
   size_t option_count;
+  size_t stack_limit; /* bytes of stack below a call that runs on a stack of the host's own, as fibres and coroutines
+                         have; default: 0, 256 KiB, which is the least. On a thread's own stack, its size counts */
 } tsl_config;
 
 /* Fills in the defaults. Use the macro, which passes the size that the program was compiled with. */
@@ -257,7 +268,8 @@ typedef struct tsl_frame {
 } tsl_frame;
 
 /* Reads the error of the engine's last call that failed. Its strings are valid until a call of this engine fails again.
- * Neither this nor the next five calls change it. engine: {0} for the last tsl_engine_create() or tsl_engine_destroy()
+ * Neither this nor the next five calls change it. After a call that was refused because another thread uses the engine,
+ * and while one does, it is that TSL_MISUSE. engine: {0} for the last tsl_engine_create() or tsl_engine_destroy()
  * of this thread that failed. */
 TSL_API tsl_status tsl_get_error(tsl_engine engine, tsl_error* error);
 /* Reads its stable name, such as "shape-mismatch": docs/errors.md lists all. It is "misuse" or
@@ -392,7 +404,8 @@ typedef enum tsl_access TSL_ANY_INT {
 
 /* Makes a tensor of the host's memory, without a copy. The memory must stay valid, and the host must not change it,
  * until `release` is called (NULL: the host knows another way). Its elements are aligned to their size. TSL_MISUSE if
- * the type is none, or if an element of it lies beyond `type->bytes`. */
+ * the type is none, if an element of it lies beyond `type->bytes`, or if a bool is neither 0 nor 1 (which is not
+ * checked of memory of a GPU). */
 TSL_API tsl_status tsl_tensor_wrap(tsl_engine engine, const tsl_tensor_type* type, void* data, tsl_access access,
                                    tsl_release_function release, void* user, tsl_value* result);
 /* Gives wrapped memory back to the host: releases the handle `tensor`, and calls `release` before it returns. What else
@@ -534,7 +547,8 @@ TSL_API tsl_status tsl_define_function(tsl_engine engine, const tsl_function* fu
 /* Defines a function that has no derivative and is not pure. */
 TSL_API tsl_status tsl_define(tsl_engine engine, tsl_string signature, tsl_string doc, tsl_native function, void* user,
                               tsl_release_function release);
-/* Sets the error of a native function; returns `kind`, from TSL_SYNTAX on. */
+/* Sets the error of a native function; returns `kind`, from TSL_SYNTAX on. A function that fails with a status and has
+ * neither called this nor a function of TSL that failed so is an error that says no more than its status. */
 TSL_API tsl_status tsl_fail(tsl_engine engine, tsl_status kind, tsl_string message);
 
 #ifdef __cplusplus

@@ -21,6 +21,10 @@
 #include <utility>
 #include <vector>
 
+#if defined(__GLIBCXX__)
+#include <cxxabi.h>
+#endif
+
 #include "tsl/result.hpp"
 #include "tsl/tsl.h"
 
@@ -370,6 +374,7 @@ struct Config {
   std::function<std::optional<std::string>(std::string_view, std::string_view)> load_module = nullptr;
   /// Options of the program: {{"numerics", "fast"}, {"dump", "folder"}}; see tsl_option.
   std::vector<std::pair<std::string, std::string>> options = {};
+  size_t stack_limit = 0;
 };
 
 class Engine {
@@ -403,6 +408,7 @@ class Engine {
     for (const auto& [name, value] : from.options) options.push_back({detail::text(name), detail::text(value)});
     to.options = options.data();
     to.option_count = options.size();
+    to.stack_limit = from.stack_limit;
     if (from.load_module)
       to.load_module = [](void* user, tsl_string name, tsl_string importer, tsl_write found, void* into) {
         const auto source =
@@ -743,6 +749,10 @@ Result<void> Engine::def(std::string_view signature, Function function, std::str
       return tsl_fail(engine, kind, detail::text(failure.error().message));
     } catch (const std::exception& failure) {
       return tsl_fail(engine, TSL_USER, detail::text(failure.what()));
+#if defined(__GLIBCXX__)
+    } catch (const abi::__forced_unwind&) {
+      throw;  // pthread_exit() or pthread_cancel() ends the thread
+#endif
     } catch (...) { return tsl_fail(engine, TSL_USER, detail::text("an unknown exception")); }
   };
   const auto release = [](void* user) { delete static_cast<Function*>(user); };

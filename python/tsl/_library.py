@@ -95,7 +95,8 @@ class Config(Structure):
                 ("seed", c_uint64), ("output", Write), ("diagnostics", Write), ("user", c_void_p),
                 ("host_memory_limit", c_uint64), ("element_limit", c_uint64), ("depth_limit", c_uint32),
                 ("load_module", LoadModule), ("allocate", Allocate), ("deallocate", Deallocate), ("run_tasks", RunTasks),
-                ("logs", String), ("options", POINTER(Option)), ("option_count", c_size_t)]
+                ("logs", String), ("options", POINTER(Option)), ("option_count", c_size_t),
+                ("stack_limit", c_size_t)]
 
 
 class ErrorInfo(Structure):

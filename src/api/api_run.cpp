@@ -37,17 +37,27 @@ void run_text(Host& host, std::string_view name, std::string text, const std::st
   if (result) host.put(result, std::move(value));
 }
 
-/// Runs body(problem) without changing the error that it reads.
+/// Runs body(problem, host) without changing the error that it reads: the engine's, if this thread may use it, or else
+/// the thread's own, for which there is no host.
 template <class Body> tsl_status read_problem(tsl_engine engine, Body&& body) {
+  static thread_local std::shared_ptr<Problem> shown;  // another thread that uses the engine by mistake frees no text
   Host* const host = engine.id == 0 ? nullptr : Host::find(engine);
   if (engine.id != 0 && !host) return TSL_MISUSE;
   try {
-    return body(host ? host->problem() : thread_problem(), host) ? TSL_OK : TSL_MISUSE;
+    if (host && !was_refused(*host)) {
+      const Host::Use use(*host);
+      if (use.is_allowed()) {
+        shown = host->problem();
+        return body(*shown, host) ? TSL_OK : TSL_MISUSE;
+      }
+      store_refusal(*host);
+    }
+    return body(thread_problem(), nullptr) ? TSL_OK : TSL_MISUSE;
   } catch (const std::exception&) { return TSL_MEMORY; }
 }
 
 const SourceMap& sources_of(Host* host) {
-  static const SourceMap none;
+  static const auto& none = *new SourceMap;
   return host ? host->engine().sources() : none;
 }
 

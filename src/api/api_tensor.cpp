@@ -18,6 +18,11 @@ Tensor dense(Engine& engine, const Tensor& tensor) {
   return host.layout().is_contiguous() ? host : engine.ops().call(Op::copy, {host});
 }
 
+/// Makes 1 of each byte that is not 0.
+void make_bools(std::byte* data, size_t count) {
+  for (size_t i = 0; i < count; ++i) data[i] = std::byte{data[i] != std::byte{0}};
+}
+
 }  // namespace
 
 tsl_status tsl_tensor_wrap(tsl_engine engine, const tsl_tensor_type* type, void* data, tsl_access access,
@@ -66,6 +71,7 @@ tsl_status tsl_tensor_copy(tsl_engine engine, const tsl_tensor_type* type, const
       if (wanted.elements > 0 && !data) std::memset(copy.data(), 0, wanted.bytes());
       else if (wanted.elements > 0) std::memcpy(copy.data(), data, wanted.bytes());
     }
+    if (wanted.dtype == DType::boolean) make_bools(copy.data(), wanted.bytes());
     host.put(result, Value(tsl.runtime().to_device(std::move(copy))));
   });
 }

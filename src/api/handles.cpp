@@ -33,9 +33,11 @@ bool Handles::release(tsl_value handle) {
   const auto number = static_cast<uint32_t>(handle.id & kSlotMask);
   Slot& slot = slots_[number];
   slot.is_used = false;
-  if (++slot.generation == 0) slot.generation = 1;
-  slot.next_free = slots_[0].next_free;
-  slots_[0].next_free = number;
+  if (slot.generation < kLastGeneration) {  // else it would begin anew, and accept old handles: the slot retires
+    ++slot.generation;
+    slot.next_free = slots_[0].next_free;
+    slots_[0].next_free = number;
+  }
   const Value released = std::move(slot.value);  // its destructor may call the host, which may use other handles
   return true;
 }

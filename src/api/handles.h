@@ -10,7 +10,8 @@
 namespace tsl::api {
 
 /// A handle has, from its highest bit on, 24 bits of the engine's serial number, 16 of a generation, and 24 of a slot.
-/// Releasing a slot begins its next generation, so that old handles are recognised until 65535 others had the slot.
+/// Releasing a slot begins its next generation, so that old handles are recognised. After the last generation, a slot
+/// is used no more.
 class Handles {
  public:
   explicit Handles(uint64_t serial) : engine_((serial & kEngineMask) << kEngineShift) {}
@@ -26,6 +27,7 @@ class Handles {
  private:
   static constexpr int kEngineShift = 40, kGenerationShift = 24;
   static constexpr uint64_t kEngineMask = 0xFFFFFF, kSlotMask = 0xFFFFFF;
+  static constexpr uint16_t kLastGeneration = 0xFFFF;
   struct Slot {
     Value value;
     uint16_t generation = 1;

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <new>
 #include <span>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -73,7 +74,7 @@ EngineOptions options_of(const tsl_config& config) {
 }  // namespace
 
 Host::Host(uint64_t id, const tsl_config& config)
-    : id_(id), source_limit_(config.source_limit), handles_(id >> kSlotBits) {
+    : id_(id), source_limit_(config.source_limit), stack_limit_(config.stack_limit), handles_(id >> kSlotBits) {
   engine_ = std::make_unique<Engine>(options_of(config));
   const auto writer = [user = config.user](tsl_write write) {
     return [write, user](std::string_view text) {
@@ -100,7 +101,9 @@ tsl_status Host::end() {
     if (use.is_allowed()) {
       try {
         write_reports();
-      } catch (...) { status = store_exception(thread_problem()); }
+      } catch (const abi::__forced_unwind&) { throw; } catch (...) {
+        status = store_exception(thread_problem());
+      }
       handles_.clear();
     }
   }
@@ -221,13 +224,21 @@ const HostType& Host::type(tsl_type address) const {
   return **found;
 }
 
-Host::Use::Use(Host& host) : host_(host), watch_(&host.engine().watch) {
-  static thread_local char here;
-  const uint64_t me = reinterpret_cast<uintptr_t>(&here);
+namespace {
+
+/// The engine that refused this thread's last call of it; 0: none. Its address stands for the thread.
+constinit thread_local uint64_t refusing_engine __attribute__((tls_model("initial-exec"))) = 0;
+
+}  // namespace
+
+Host::Use::Use(Host& host) : host_(host), watch_(&host.engine().watch), stack_(host.stack_limit_) {
+  const uint64_t me = reinterpret_cast<uintptr_t>(&refusing_engine);
   uint64_t user = 0;
   is_outermost_ = host.user_.compare_exchange_strong(user, me);
   is_allowed_ = is_outermost_ || user == me;
-  if (is_outermost_) host.release_ended_exports();
+  if (!is_outermost_) return;
+  if (refusing_engine == host.id_) refusing_engine = 0;
+  host.release_ended_exports();
 }
 
 Host::Use::~Use() {
@@ -239,6 +250,25 @@ Host::Use::~Use() {
 Problem& thread_problem() {
   thread_local Problem problem;
   return problem;
+}
+
+tsl_status store_refusal(const Host& host) noexcept {
+  refusing_engine = host.handle().id;
+  return store_misuse(thread_problem(), "another thread uses the engine");
+}
+
+bool was_refused(const Host& host) { return refusing_engine == host.handle().id; }
+
+Problem& Host::next_problem() noexcept {
+  ++failures_;
+  if (problem_.use_count() > 1) {
+    try {
+      problem_ = std::make_shared<Problem>();
+    } catch (const std::bad_alloc&) {
+      // The texts of the old one change while they are read, if another thread uses the engine by mistake.
+    }
+  }
+  return *problem_;
 }
 
 tsl_status status_of(ErrorKind kind) {
@@ -295,6 +325,8 @@ tsl_status store_exception(Problem& problem) noexcept {
     } catch (const std::bad_alloc&) { return store(problem, TSL_MEMORY, "out of memory"); }
   } catch (const std::bad_alloc&) {
     return store(problem, TSL_MEMORY, "out of memory");
+  } catch (const std::length_error&) {
+    return store(problem, TSL_MEMORY, "out of memory: a list or a text of more items than there can be");
   } catch (const std::exception& other) { return store(problem, TSL_INTERNAL, other.what()); } catch (...) {
     return store(problem, TSL_INTERNAL, "an unknown exception");
   }
@@ -376,7 +408,9 @@ tsl_status tsl_engine_create(const tsl_config* config, tsl_engine* engine) {
   try {
     create(config, engine);
     return TSL_OK;
-  } catch (...) { return store_exception(thread_problem()); }
+  } catch (const abi::__forced_unwind&) { throw; } catch (...) {
+    return store_exception(thread_problem());
+  }
 }
 
 tsl_status tsl_engine_destroy(tsl_engine engine) {

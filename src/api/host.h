@@ -8,7 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include <cxxabi.h>
+
 #include "api/handles.h"
+#include "base/float_state.h"
+#include "base/stack_room.h"
 #include "engine/engine.h"
 #include "tsl/tsl.h"
 
@@ -53,7 +57,11 @@ class Host {
 
   tsl_engine handle() const { return {id_}; }
   Engine& engine() { return *engine_; }
-  Problem& problem() { return problem_; }
+  /// Returns the error of the last call that failed. Other threads may keep it while they read its texts.
+  const std::shared_ptr<Problem>& problem() const { return problem_; }
+  /// Returns where the error of a call that fails is stored, and counts it.
+  Problem& next_problem() noexcept;
+  uint64_t failures() const { return failures_; }
   /// Returns the value of a handle. Throws Misuse, which names the argument.
   const Value& value(tsl_value handle, std::string_view argument) const;
   Handles& handles() { return handles_; }
@@ -95,6 +103,8 @@ class Host {
     Host& host_;
     const RunWatch::Current watch_;  // so that the values that the host makes count
     bool is_allowed_ = false, is_outermost_ = false;
+    const FloatState float_state_;
+    const StackBelow stack_;
   };
   bool is_in_use() const { return user_.load(std::memory_order_relaxed) != 0; }
 
@@ -108,11 +118,13 @@ class Host {
 
   const uint64_t id_;
   const uint64_t source_limit_;
+  const size_t stack_limit_;
   std::vector<std::unique_ptr<HostType>> types_;          // the engine and its values refer to them
   std::vector<std::unique_ptr<HostFunction>> functions_;  // likewise
   std::unique_ptr<Engine> engine_;
   Handles handles_;
-  Problem problem_;
+  std::shared_ptr<Problem> problem_ = std::make_shared<Problem>();
+  uint64_t failures_ = 0;
   uint32_t refused_source_ = 0;      // the last signature or text that was refused; 0: none
   std::atomic<uint64_t> user_{0};    // the thread that uses the engine, by the address of a variable of its own
   std::atomic<uint32_t> owners_{1};  // the host program, and each export
@@ -121,8 +133,12 @@ class Host {
 
 inline constexpr const char* kTitle = "<host>";  // of reports
 
-/// Returns the problem of this thread's last call without an engine.
+/// Returns the problem of this thread's last call without an engine, or with one that another thread uses.
 Problem& thread_problem();
+/// Stores that another thread uses an engine, for the readers of this thread's errors.
+tsl_status store_refusal(const Host& host) noexcept;
+/// Whether the engine's last call of this thread was refused.
+bool was_refused(const Host& host);
 tsl_status status_of(ErrorKind kind);
 std::optional<ErrorKind> kind_of(tsl_status status);
 
@@ -130,16 +146,19 @@ std::optional<ErrorKind> kind_of(tsl_status status);
 tsl_status store_exception(Problem& problem) noexcept;
 tsl_status store_misuse(Problem& problem, std::string_view message) noexcept;
 
-/// Runs a call of the API: body(host). Its exceptions become a status, and the engine's error.
-template <class Body> tsl_status run_call(tsl_engine handle, Body&& body) noexcept {
+/// Runs a call of the API: body(host). Its exceptions become a status, and the engine's error. What ends the thread,
+/// pthread_exit() or pthread_cancel() in a function of the host, passes.
+template <class Body> tsl_status run_call(tsl_engine handle, Body&& body) {
   Host* const host = Host::find(handle);
   if (!host) return store_misuse(thread_problem(), "the engine is null or destroyed");
   const Host::Use use(*host);
-  if (!use.is_allowed()) return store_misuse(thread_problem(), "another thread uses the engine");
+  if (!use.is_allowed()) return store_refusal(*host);
   try {
     body(*host);
     return TSL_OK;
-  } catch (...) { return store_exception(host->problem()); }
+  } catch (const abi::__forced_unwind&) { throw; } catch (...) {
+    return store_exception(host->next_problem());
+  }
 }
 
 /// Returns the text of an argument. Throws Misuse.
@@ -149,7 +168,7 @@ inline tsl_string string_of(std::string_view text) { return {text.data(), text.s
 void require_pointer(const void* pointer, std::string_view argument);
 
 /// Runs a call that formats a text: body(host). The text is valid until the next call with this engine.
-template <class Body> tsl_status format_text(tsl_engine engine, tsl_string* result, Body&& body) noexcept {
+template <class Body> tsl_status format_text(tsl_engine engine, tsl_string* result, Body&& body) {
   return run_call(engine, [&](Host& host) {
     require_pointer(result, "result");
     host.text = body(host);

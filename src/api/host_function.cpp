@@ -37,13 +37,14 @@ class BorrowedHandles {
   std::vector<tsl_value> handles_;
 };
 
-/// Throws the error of a native function: its own, that of a call which it made, or one without a message.
-[[noreturn]] void fail_as(Host& host, const HostFunction& function, tsl_status status) {
-  const Problem& problem = host.problem();
-  const bool is_known = problem.status == status && kind_of(status);
-  if (std::exchange(host.has_function_error, false) || is_known) throw Failure(problem.error);
+/// Throws the error of a native function: its own, that of a call which it made, or one without a message. `before`:
+/// how many calls of the engine had failed when the function was called.
+[[noreturn]] void fail_as(Host& host, const HostFunction& function, tsl_status status, uint64_t before) {
+  const Problem& problem = *host.problem();
+  const bool is_of_call = problem.status == status && host.failures() > before;
+  if (std::exchange(host.has_function_error, false) || (is_of_call && kind_of(status))) throw Failure(problem.error);
   fail(ErrorName::host_function_failed, "the host's function {} failed with status {}: {}", function.name,
-       static_cast<int>(status), problem.status == status ? problem.error.message : "it did not say why");
+       static_cast<int>(status), is_of_call ? problem.error.message : "it did not say why");
 }
 
 /// Returns the activity of a native function, or its derivative, in a profile.
@@ -59,9 +60,11 @@ Value call_host_program(const HostFunction& function, tsl_native native, std::sp
   const exec::ActivityScope scope(timeline, timeline ? activity_of(*timeline, function, native) : 0);
   const BorrowedHandles arguments(host, args);
   host.has_function_error = false;
+  const uint64_t failures = host.failures();
   tsl_value result = {0};
   const auto& handles = arguments.handles();
   const tsl_status status = native(host.handle(), function.user, handles.data(), handles.size(), &result);
+  set_float_state();
   host.engine().runtime().resume();  // the function may have used a GPU
   Value value;
   if (result.id != 0) {
@@ -74,7 +77,7 @@ Value call_host_program(const HostFunction& function, tsl_native native, std::sp
         std::any_of(handles.begin(), handles.end(), [&](tsl_value each) { return each.id == result.id; });
     if (given && !is_argument) host.handles().release(result);
   }
-  if (status != TSL_OK) fail_as(host, function, status);
+  if (status != TSL_OK) fail_as(host, function, status, failures);
   return value;
 }
 
@@ -282,8 +285,9 @@ tsl_status tsl_fail(tsl_engine engine, tsl_status kind, tsl_string message) {
     Error error;
     error.name = raised_error(*error_kind);
     error.message = text_of(message, "message");
-    host.problem().error = std::move(error);
-    host.problem().status = kind;
+    Problem& problem = host.next_problem();
+    problem.error = std::move(error);
+    problem.status = kind;
     host.has_function_error = true;
   });
   return status == TSL_OK ? kind : status;

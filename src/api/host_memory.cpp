@@ -146,6 +146,29 @@ void require_alignment(const void* data, const CheckedType& type) {
     throw Misuse{fmt::format("'data' is not aligned to the {} bytes of an element", size_of(type.dtype))};
 }
 
+namespace {
+
+/// Returns all bits that are set in any of the bools of a layout, from an axis on.
+uint8_t bits_of_bools(const uint8_t* data, const Layout& layout, int axis) {
+  if (axis == layout.rank()) return *data;
+  const int64_t extent = layout.shape[axis].hint(), stride = layout.strides[axis].hint();
+  uint8_t bits = 0;
+  if (axis == layout.rank() - 1 && stride == 1) {
+    for (int64_t i = 0; i < extent; ++i) bits |= data[i];
+    return bits;
+  }
+  for (int64_t i = 0; i < extent; ++i) bits |= bits_of_bools(data + i * stride, layout, axis + 1);
+  return bits;
+}
+
+}  // namespace
+
+void require_bools(const void* data, const CheckedType& type) {
+  if (type.dtype != DType::boolean || type.elements == 0) return;
+  if (bits_of_bools(static_cast<const uint8_t*>(data), type.layout, 0) <= 1) return;
+  throw Misuse{"the memory has bools that are neither 0 nor 1; a copy of it makes 1 of all but 0"};
+}
+
 Device device_of(Host& host, tsl_string name) {
   return parse_device(text_of(name, "device"), host.engine().runtime().default_device());
 }
@@ -174,6 +197,7 @@ Tensor wrap_memory(const CheckedType& type, void* data, const DeviceStream& wher
                    Release& release) {
   if (access != TSL_READ_ONLY && access != TSL_WRITABLE) throw Misuse{"'access' is neither of its values"};
   require_alignment(data, type);
+  if (where.device.is_host()) require_bools(data, type);
   auto memory = std::make_unique<ForeignMemory>(where, release.function(), release.user());
   where.wait();
   const bool is_read_only = access == TSL_READ_ONLY || may_overlap(type);

@@ -26,6 +26,9 @@ bool may_overlap(const CheckedType& type);
 /// Throws Misuse unless the elements of a type may be at `data`.
 void require_alignment(const void* data, const CheckedType& type);
 
+/// Throws Misuse if bools in host memory are neither 0 nor 1, which kernels rely on.
+void require_bools(const void* data, const CheckedType& type);
+
 DType dtype_of(tsl_dtype dtype);
 tsl_dtype dtype_of(DType dtype);
 

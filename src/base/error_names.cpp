@@ -38,7 +38,7 @@ struct Catalogue {
 }  // namespace
 
 std::span<const ErrorRow> error_catalogue() {
-  static const Catalogue catalogue;
+  static const auto& catalogue = *new Catalogue;
   return catalogue.rows;
 }
 

@@ -11,7 +11,7 @@ namespace tsl {
 
 namespace {
 
-constinit thread_local RunWatch* current_watch = nullptr;
+constinit thread_local RunWatch* current_watch __attribute__((tls_model("initial-exec"))) = nullptr;
 
 /// Returns the time of a clock that takes a few nanoseconds to read and may be some milliseconds late.
 double now_in_seconds() {

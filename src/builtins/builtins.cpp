@@ -15,14 +15,15 @@ std::vector<Builtin> join(std::initializer_list<std::span<const Builtin>> famili
 }  // namespace
 
 std::span<const Builtin> tensor_builtins() {
-  static const std::vector<Builtin> all = join({create_builtins(), shape_builtins(), reduce_builtins(),
-                                                order_builtins(), index_builtins(), linear_algebra_builtins()});
+  static const auto& all =
+      *new std::vector<Builtin>(join({create_builtins(), shape_builtins(), reduce_builtins(), order_builtins(),
+                                      index_builtins(), linear_algebra_builtins()}));
   return all;
 }
 
 std::span<const Builtin> host_builtins() {
-  static const std::vector<Builtin> all = join({value_builtins(), collection_builtins(), text_builtins(),
-                                                file_builtins(), observe_builtins(), bench_builtins()});
+  static const auto& all = *new std::vector<Builtin>(join({value_builtins(), collection_builtins(), text_builtins(),
+                                                           file_builtins(), observe_builtins(), bench_builtins()}));
   return all;
 }
 

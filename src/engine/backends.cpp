@@ -15,7 +15,7 @@ TSL_BACKENDS(TSL_DECLARE)
 
 const exec::BackendRegistry& backends() {
 #define TSL_ENTRY(name) name::backend_entry(),
-  static const exec::BackendRegistry registry({TSL_BACKENDS(TSL_ENTRY)});
+  static const auto& registry = *new exec::BackendRegistry({TSL_BACKENDS(TSL_ENTRY)});
 #undef TSL_ENTRY
   return registry;
 }

@@ -6,7 +6,7 @@
 namespace tsl {
 
 const Library& standard_library() {
-  static const Library library{
+  static const auto& library = *new Library{
       {tensor_builtins(), elementwise_builtins(), host_builtins(), autodiff_builtins()},
       embedded_sources(),
   };

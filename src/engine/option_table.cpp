@@ -204,7 +204,7 @@ std::string check_memory_size(const std::string& size) {
 }
 
 const std::vector<EngineOption>& engine_options() {
-  static const std::vector<EngineOption> options = make_options();
+  static const auto& options = *new std::vector<EngineOption>(make_options());
   return options;
 }
 

@@ -74,10 +74,11 @@ void Prompt::reset() {
 void Prompt::assign(Name name, Value value) {
   const auto known = visible_.find(name);
   if (known == visible_.end() || !cells_.at(known->second.get())->is_mutable) {
-    const bool is_word = !name->empty() && std::all_of(name->begin(), name->end(), [](unsigned char c) {
-      return c == '_' || std::isalnum(c) != 0;  // else the text below could be any program
+    const bool is_word = std::all_of(name->begin(), name->end(), [](char c) {
+      return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     });
-    if (!is_word) fail(ErrorName::malformed_name, "'{}' is no name of a variable", *name);
+    if (!is_word || name->empty() || *name == "_")  // the text below could be any program, or declare nothing
+      fail(ErrorName::malformed_name, "'{}' is no name of a variable", *name);
     run(fmt::format("var {} = nil", *name), "", "<host>");
   }
   cells_.at(visible_.at(name).get())->value = std::move(value);

@@ -1,5 +1,7 @@
 #include "jit/trace_session.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <cassert>
 #include <utility>
@@ -216,7 +218,9 @@ void perform(Context& context, const Effect& effect, Run& run) {
     std::vector<Value> args;
     for (const OutputTemplate& arg : effect.args) args.push_back(arg.rebuild(context, run));
     outcome.value = effect.run(context, args);
-  } catch (...) { outcome.error = std::current_exception(); }
+  } catch (const abi::__forced_unwind&) { throw; } catch (...) {
+    outcome.error = std::current_exception();
+  }
   run.outcomes.push_back(std::move(outcome));
 }
 

@@ -1,5 +1,10 @@
 #include "syntax/parser_lock.h"
 
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <memory>
 
 #include "antlr4-runtime.h"
@@ -18,11 +23,29 @@ struct RuntimeLocks : antlr4::atn::ATNSimulator {
   }
 };
 
+std::atomic<bool> is_exiting{false};
+constinit thread_local bool exits_here = false;
+
+/// Keeps threads out of the runtime while the process exits, which destroys the runtime's static objects. A thread that
+/// is in there stops at its next token.
+void close_runtime() {
+  constexpr std::chrono::milliseconds kToNextToken{200};
+  exits_here = true;
+  is_exiting.store(true);
+  (void)parser_mutex().try_lock_for(kToNextToken);
+}
+
 }  // namespace
 
-std::recursive_mutex& parser_mutex() {
-  static std::recursive_mutex mutex;
+std::recursive_timed_mutex& parser_mutex() {
+  static std::recursive_timed_mutex mutex;
   return mutex;
+}
+
+void close_runtime_at_exit() { [[maybe_unused]] static const int registered = std::atexit(close_runtime); }
+
+void stop_at_exit() {
+  while (is_exiting.load(std::memory_order_relaxed) && !exits_here) pause();
 }
 
 void reset_runtime_locks() { RuntimeLocks::renew(); }

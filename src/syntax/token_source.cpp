@@ -5,6 +5,7 @@
 #include "TslParser.h"
 #include "base/error_names.h"
 #include "base/run_watch.h"
+#include "syntax/parser_lock.h"
 #include "syntax/unicode.h"
 
 namespace tsl {
@@ -126,6 +127,7 @@ std::string_view TokenSource::doc_before(uint32_t offset) const {
 
 std::unique_ptr<Token> TokenSource::nextToken() {
   poll_stop();
+  stop_at_exit();
   if (error_) return make(Token::EOF, stream_.text().size(), stream_.text().size());
   if (pending_) return accept(std::move(pending_));
   if (top_is(Tokens::FSTRING_OPEN)) return fstring_token();

@@ -5,7 +5,7 @@ namespace tsl {
 namespace {
 
 const std::vector<OpDef>& table() {
-  static const std::vector<OpDef> table = [] {
+  static const auto& table = *new std::vector<OpDef>([] {
     rows::Table t;
     rows::add_elementwise(t);
     rows::add_sources(t);
@@ -16,7 +16,7 @@ const std::vector<OpDef>& table() {
     rows::add_structure(t);
     rows::add_linear_algebra(t);
     return t.rows();
-  }();
+  }());
   return table;
 }
 

@@ -104,7 +104,7 @@ struct BackendNames {
 };
 
 BackendNames& backend_names() {
-  static BackendNames names;
+  static auto& names = *new BackendNames;
   return names;
 }
 

@@ -1,7 +1,7 @@
 #include "value/format_spec.h"
 
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 
 #include "base/error_names.h"
 #include "base/number_text.h"
@@ -32,7 +32,8 @@ std::string float_text(double value, DType dtype) {
   auto bits = [&](float x) { return is_half ? float_to_f16(x) : float_to_bf16(x); };
   for (int digits = 1; digits < 8; ++digits) {  // the first text that reads back as the same 16-bit float
     const std::string text = fmt::format("{:.{}g}", narrow, digits);
-    const float back = std::strtof(text.c_str(), nullptr);
+    float back = 0;
+    std::from_chars(text.data(), text.data() + text.size(), back);  // strtof would read as the locale says
     if (bits(back) == bits(narrow)) return with_point(fmt::format("{}", back));
   }
   return float_text(value);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <charconv>
 #include <iterator>
 
 #include "base/error.h"
@@ -18,9 +18,9 @@ namespace {
 bool is_number_text(const Value& v) {
   if (!v.is(Tag::string)) return false;
   const std::string& text = v.as<String>().text;
-  char* end = nullptr;
-  std::strtod(text.c_str(), &end);
-  return !text.empty() && end == text.c_str() + text.size();
+  double number = 0;
+  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return problem != std::errc::invalid_argument && stop == text.data() + text.size();
 }
 
 bool is_one_element(const Value& v) { return v.is(Tag::tensor) && element_count(v.tensor().shape()) == Dim(1); }
@@ -93,11 +93,11 @@ std::string to_make_boolean(const Value& given) {
 }
 
 const std::vector<std::string>& dtype_names() {
-  static const std::vector<std::string> names = [] {
+  static const auto& names = *new std::vector<std::string>([] {
     std::vector<std::string> all;
     for (const DTypeRow& row : kDTypes) all.emplace_back(row.name);
     return all;
-  }();
+  }());
   return names;
 }
 

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 # The replaced allocation is by malloc; and 1 is the exit code of an error that TSL reports.
 LEAKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "leaks.txt")  # of libraries
-ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "ASAN_OPTIONS": "alloc_dealloc_mismatch=0:exitcode=99",
+ENVIRONMENT = {"ASAN_OPTIONS": "alloc_dealloc_mismatch=0:exitcode=99",
                "LSAN_OPTIONS": f"suppressions={LEAKS}:print_suppressions=0"}
 
 

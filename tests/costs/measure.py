@@ -77,7 +77,7 @@ class Measurement:
     def environment(self):
         libraries = [str(Path(folder).resolve()) for folder in self.libraries] + [os.environ.get("LD_LIBRARY_PATH", "")]
         return dict(os.environ, LD_LIBRARY_PATH=":".join(filter(None, libraries)), TSL_CACHE_DIR=str(self.folder / "kernels"),
-                    OPENBLAS_NUM_THREADS="1", TSL_LOG="")
+                    TSL_LOG="")
 
     # ---- Instructions ----
 

@@ -1,11 +1,13 @@
 #include "backend/cpu/backend.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <fstream>
 #include <memory>
 #include <string>
 
-#include "backend/cpu/libraries/blas.h"
+#include "backend/cpu/libraries/libraries.h"
 #include "backend/cpu/op_kernels.h"
 #include "backend/cpu/tiles/runner.h"
 #include "backend/cpu/tiles/tile_plan.h"
@@ -94,6 +96,9 @@ class CpuExecutable : public exec::Executable {
         if (observer_) observer_->after(number, memory_.addresses());
       }
       if (!state.error) memory_.make_outputs(inputs, symbols, outputs);
+    } catch (const abi::__forced_unwind&) {
+      memory_.release();
+      throw;
     } catch (...) {
       const bool is_lost = memory_.has_donors() && !is_op;
       memory_.release();
@@ -159,7 +164,6 @@ class CpuExecutable : public exec::Executable {
 
 CpuBackend::CpuBackend(int threads, Isa isa)
     : isa_(isa), table_(kernels(isa)), cache_bytes_(last_cache_bytes()), pool_(threads), scratch_(pool_.size()) {
-  stop_blas_threads();
   libraries_.add(products_provider(pool_, table_));
   libraries_.add(lapack_provider(pool_));
 }

@@ -78,16 +78,16 @@ Isa best_isa() {
 const KernelTable& kernels(Isa isa) {
   switch (isa) {
     case Isa::avx512: {
-      static const auto table = make_multi_tensor_kernel(Isa::avx512);
+      static const auto* const table = make_multi_tensor_kernel(Isa::avx512).release();
       return *table;
     }
     case Isa::avx2: {
-      static const auto table = make_multi_tensor_kernel(Isa::avx2);
+      static const auto* const table = make_multi_tensor_kernel(Isa::avx2).release();
       return *table;
     }
     case Isa::generic: break;
   }
-  static const auto table = make_multi_tensor_kernel(Isa::generic);
+  static const auto* const table = make_multi_tensor_kernel(Isa::generic).release();
   return *table;
 }
 

@@ -1,14 +1,19 @@
 #include "backend/cpu/threads.h"
 
+#include <cxxabi.h>
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/float_state.h"
 #include "base/machine.h"
 #include "base/run_watch.h"
 
@@ -22,6 +27,24 @@ namespace {
 
 // Loops often follow each other within microseconds; sleeping and waking would cost more than this spin.
 constexpr int kSpins = 4000;
+
+/// Blocks the signals that a process is sent, which are the host program's: the threads that this one starts inherit
+/// that. Those of defects stay, so that a host that writes reports of crashes sees them.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&all, signal);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 void pause() {
 #if defined(__x86_64__)
@@ -94,13 +117,14 @@ class ScheduledLoop {
   ScheduledLoop(int64_t count, Call call, void* context) : count_(count), call_(call), context_(context) {}
 
   void take_items(int worker) {
+    const FloatState float_state;
     const RunWatch::Current current(watch_);
     try {
       for (int64_t item = next_.fetch_add(1); item < count_; item = next_.fetch_add(1)) {
         poll_stop();
         call_(context_, item, worker);
       }
-    } catch (...) {
+    } catch (const abi::__forced_unwind&) { throw; } catch (...) {
       next_.store(count_);
       const std::lock_guard lock(failure_mutex_);
       if (!failure_) failure_ = std::current_exception();
@@ -150,11 +174,15 @@ Workers::~Workers() {
 }
 
 void Workers::start(int size) {
+  if (static_cast<int>(threads_.size()) >= size - 1) return;
+  const BlockedSignals blocked;
   try {
     for (int worker = static_cast<int>(threads_.size()) + 1; worker < size; ++worker)
       threads_.emplace_back([this, worker] { work(worker); });
   } catch (const std::system_error&) {
     // If no more threads can be started, the existing ones do the work.
+  } catch (const std::bad_alloc&) {
+    // Likewise.
   }
 }
 
@@ -189,7 +217,7 @@ void Workers::take_items(int worker) {
       poll_stop();
       call_(context_, item, worker);
     }
-  } catch (...) {
+  } catch (const abi::__forced_unwind&) { throw; } catch (...) {
     next_.store(count_, std::memory_order_relaxed);
     const std::lock_guard lock(failure_mutex_);
     if (!failure_) failure_ = std::current_exception();
@@ -197,6 +225,7 @@ void Workers::take_items(int worker) {
 }
 
 void Workers::work(int worker) {
+  const FloatState float_state;
   uint32_t seen = 0;
   for (;;) {
     for (int spins = 0; spins < kSpins && epoch_.load(std::memory_order_acquire) == seen; ++spins) pause();

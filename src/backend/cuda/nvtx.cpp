@@ -25,7 +25,7 @@ class NvtxRanges final : public exec::RangeSink {
 
 // A profiler sets the variable for the programs that it starts.
 exec::RangeSink* nvtx_ranges() {
-  static NvtxRanges ranges;
+  static auto& ranges = *new NvtxRanges;
   const char* const injection = std::getenv("NVTX_INJECTION64_PATH");
   return injection && *injection ? &ranges : nullptr;
 }

@@ -1,17 +1,97 @@
 #include "backend/cpu/libraries/blas.h"
 
 #include <cblas.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <cstring>
 #include <iterator>
 #include <limits>
+#include <mutex>
+#include <utility>
 
+#include "base/error_names.h"
 #include "base/run_watch.h"
 
-/// OpenBLAS ends its threads; it starts them as the process loads it. A library without threads lacks the function.
-extern "C" int blas_thread_shutdown_(void) __attribute__((weak));
+namespace tsl::cpu {
+
+namespace {
+
+// ---- Working memory
+// --------------------------------------------------------------------------------------------------
+
+// The size for which OpenBLAS is built. It is address space: a call writes to a few MiB of it.
+constexpr size_t kBytes = size_t{128} << 20;
+
+constinit thread_local void* memory_of_thread = nullptr;  // null while OpenBLAS uses it
+
+/// The memory of all threads. Free blocks form a list, so that to return one allocates nothing.
+class Blocks {
+ public:
+  void* take() {
+    std::unique_lock lock(mutex_);
+    while (!free_) {
+      if (void* const made = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+          made != MAP_FAILED) {
+        ++count_;
+        return made;
+      }
+      if (count_ == 0) fail(ErrorName::out_of_memory, "out of memory: {} bytes of working space for BLAS", kBytes);
+      returned_.wait(lock);
+    }
+    return std::exchange(free_, *static_cast<void**>(free_));
+  }
+
+  void put(void* block) {
+    const std::lock_guard lock(mutex_);
+    *static_cast<void**>(block) = std::exchange(free_, block);
+    returned_.notify_one();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable returned_;
+  void* free_ = nullptr;  // a block holds the address of the next
+  size_t count_ = 0;      // of all blocks
+};
+
+/// Returns the blocks of the process. They are never destroyed: a thread may compute while the process exits.
+Blocks& blocks() {
+  static Blocks& all = *new Blocks;
+  return all;
+}
+
+}  // namespace
+
+BlasMemory::BlasMemory() : memory_(blocks().take()) { memory_of_thread = memory_; }
+
+BlasMemory::~BlasMemory() {
+  memory_of_thread = nullptr;
+  blocks().put(memory_);
+}
+
+}  // namespace tsl::cpu
+
+// These replace functions of the private copy of OpenBLAS (cmake/PrivateOpenBlas.cmake), whose own allocator tries for
+// ever when there is no memory.
+extern "C" {
+void* blas_memory_alloc(int) { return std::exchange(tsl::cpu::memory_of_thread, nullptr); }
+void blas_memory_free(void* memory) { tsl::cpu::memory_of_thread = memory; }
+/// Ends OpenBLAS as the process exits, while other threads may use it.
+void gotoblas_quit() {}
+
+/// Concatenates two strings of Fortran, which is all that LAPACK needs of its runtime.
+void _gfortran_concat_string(size_t size, char* to, size_t a_size, const char* a, size_t b_size, const char* b) {
+  std::memset(to, ' ', size);
+  std::memcpy(to, a, std::min(a_size, size));
+  if (a_size < size) std::memcpy(to + a_size, b, std::min(b_size, size - a_size));
+}
+}
 
 namespace tsl::cpu {
+
+// ---- Products ------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -124,14 +204,6 @@ template <class T> void multiply_panel(const Product& p, const Panel& panel, int
 
 }  // namespace
 
-void stop_blas_threads() {
-  [[maybe_unused]] static const bool done = [] {
-    openblas_set_num_threads(1);
-    if (blas_thread_shutdown_) blas_thread_shutdown_();
-    return true;
-  }();
-}
-
 std::vector<Panel> panels_of(const Product& p, int64_t max_extent) {
   const Grid grid = grid_of(p);
   const bool one_row = p.n > max_extent || (!p.a.transposed && needs_single_rows(p.a, max_extent));
@@ -151,11 +223,17 @@ std::vector<Panel> panels_of(const Product& p, int64_t max_extent) {
 template <class T> void multiply(const Product& p, ThreadPool& pool, int64_t max_extent) {
   const std::vector<Panel> panels = panels_of(p, max_extent);
   const auto count = static_cast<int64_t>(panels.size());
-  auto run = [&](int64_t i, int) { multiply_panel<T>(p, panels[static_cast<size_t>(i)], max_extent); };
-  if (work_of(p) * static_cast<double>(p.batches) >= kThreadedWork) return pool.parallel_for(count, run);
+  auto run = [&](int64_t i) { multiply_panel<T>(p, panels[static_cast<size_t>(i)], max_extent); };
+  if (work_of(p) * static_cast<double>(p.batches) >= kThreadedWork) {
+    return pool.parallel_for(count, [&](int64_t i, int) {
+      const BlasMemory memory;
+      run(i);
+    });
+  }
+  const BlasMemory memory;
   StopMeter meter;
   for (int64_t i = 0; i < count; ++i) {
-    run(i, 0);
+    run(i);
     meter.count(static_cast<int64_t>(work_of(p)));
   }
 }

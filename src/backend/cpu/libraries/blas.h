@@ -36,8 +36,19 @@ inline constexpr int64_t kMaxBlasExtent = int64_t{1} << 30;
 /// The panels of a product, none of which has an extent beyond `max_extent`.
 std::vector<Panel> panels_of(const Product& product, int64_t max_extent = kMaxBlasExtent);
 
-/// Ends the threads of OpenBLAS, once a process: the pool's threads divide the work, and there is one pool.
-void stop_blas_threads();
+/// The memory of one thread for its calls of OpenBLAS and LAPACK: each call needs one of these around it.
+class BlasMemory {
+ public:
+  /// Takes memory that no thread uses, or new one. If there is none left, waits until another thread returns its own;
+  /// throws Failure (memory) if no thread has any.
+  BlasMemory();
+  ~BlasMemory();
+  BlasMemory(const BlasMemory&) = delete;
+  BlasMemory& operator=(const BlasMemory&) = delete;
+
+ private:
+  void* const memory_;
+};
 
 /// Computes a product of T, float or double, on the threads of the pool. No call has an extent or a stride beyond
 /// `max_extent`.

@@ -24,6 +24,7 @@ namespace tsl::cpu {
 namespace {
 
 bool factorise(int n, double* a) {
+  const BlasMemory memory;
   int info = 0;
   dpotrf_("U", &n, a, &n, &info);
   return info == 0;
@@ -34,6 +35,7 @@ int64_t double_workspace(int64_t n) { return 1 + 6 * n + 2 * n * n; }
 int64_t int_workspace(int64_t n) { return 3 + 5 * n; }
 
 bool decompose(int n, double* a, double* values, double* work, int* ints) {
+  const BlasMemory memory;
   const int doubles = static_cast<int>(double_workspace(n)), count = static_cast<int>(int_workspace(n));
   int info = 0;
   dsyevd_("V", "U", &n, a, &n, values, work, &doubles, ints, &count, &info);
@@ -41,10 +43,12 @@ bool decompose(int n, double* a, double* values, double* work, int* ints) {
 }
 
 void solve(bool upper, bool transposed, int n, int columns, const float* a, int stride, float* x) {
+  const BlasMemory memory;
   cblas_strsm(CblasRowMajor, CblasLeft, upper ? CblasUpper : CblasLower, transposed ? CblasTrans : CblasNoTrans,
               CblasNonUnit, n, columns, 1, a, stride, x, columns);
 }
 void solve(bool upper, bool transposed, int n, int columns, const double* a, int stride, double* x) {
+  const BlasMemory memory;
   cblas_dtrsm(CblasRowMajor, CblasLeft, upper ? CblasUpper : CblasLower, transposed ? CblasTrans : CblasNoTrans,
               CblasNonUnit, n, columns, 1, a, stride, x, columns);
 }

@@ -8,7 +8,7 @@
 namespace tsl::cuda {
 
 CompiledKernels& CompiledKernels::of_process() {
-  static CompiledKernels kernels;
+  static auto& kernels = *new CompiledKernels;
   return kernels;
 }
 

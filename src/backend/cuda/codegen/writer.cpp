@@ -142,7 +142,7 @@ template <class... Type> const std::string& KernelWriter::parameter(std::string&
 }
 
 const std::string& KernelWriter::size(int64_t value) {
-  static const std::string written_out[] = {"0", "1"};
+  static const auto& written_out = *new std::array<std::string, 2>{"0", "1"};
   if (value == 0 || value == 1) return written_out[value];
   std::string& name = named(Meaning::size, value);
   if (!name.empty()) return name;

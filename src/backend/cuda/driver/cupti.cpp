@@ -34,7 +34,7 @@ GpuRecord::Kind kind_of(uint8_t copy_kind) {
 
 Cupti& Cupti::open(int driver_version) {
   static std::mutex mutex;
-  static std::optional<Error> problem;
+  static auto& problem = *new std::optional<Error>;
   const std::lock_guard lock(mutex);
   if (problem) throw Failure(*problem);
   try {

@@ -1,5 +1,7 @@
 #include "backend/cuda/driver/executable.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -141,6 +143,9 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       }
       if (reporting_ && waits) error = first_of(error, reported(error));
       if (!error) memory_.make_outputs(inputs, symbols, outputs);
+    } catch (const abi::__forced_unwind&) {
+      release();
+      throw;
     } catch (...) {
       if (reporting_) gpu_.errors.forget();
       const bool is_lost = has_written();

@@ -159,7 +159,7 @@ struct Parts {
 }  // namespace
 
 std::string prelude_for(std::span<const std::string_view> sources) {
-  static const Parts parts;
+  static const auto& parts = *new Parts;
   std::vector<bool> is_used(parts.all.size(), false);
   std::vector<std::string_view> to_read(sources.begin(), sources.end());
   const auto use = [&](size_t part) {
