@@ -29,7 +29,7 @@ class History {
  private:
   void shorten();
 
-  const std::string path_;
+  std::string path_;
   std::vector<std::string> entries_;
 };
 

@@ -30,7 +30,7 @@ LONGEST = 0.08  # seconds after the first save at which a program is killed
 def programs(save, load):
     start = "let path = args()[0]\n"
     writer = start + f'var i = 0\n{save}\nwrite_text(path + ".started", "")\nwhile true {{\n  i += 1\n  {save}\n}}\n'
-    reader = start + f"let x = {load}\nassert((x == x[0]).all().item() && x.shape[0] >= 10_000)\n"
+    reader = start + f"let x = {load}\nassert((x == x[0]).all().item() and x.shape[0] >= 10_000)\n"
     return writer, reader, start + f"let i = 1\n{save}\n"
 
 
