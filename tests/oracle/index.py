@@ -85,8 +85,8 @@ def write_cases(s, rng, x, v, i, mask):
     s.error("index", block(f"a[tensor([9])] = {v.text}[0, 0]"))
 
 
-def element_sections(rng):
-    for dtype in DTYPES:
+def element_sections(rng, dtypes=DTYPES):
+    for dtype in dtypes:
         s = Section("elements of " + dtype)
         x = s.input(dtype, numbers(rng, dtype, (5, 4), special=True))
         y = s.input(dtype, small(rng, dtype, (5, 4)))

@@ -2,9 +2,11 @@
 
 import numpy as np
 
-INTS = {"u8": np.uint8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
+INTS = {"u8": np.uint8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u16": np.uint16,
+        "u32": np.uint32, "u64": np.uint64}
 FLOATS = ["f16", "bf16", "f32", "f64"]
-DTYPES = ["bool", *INTS, *FLOATS]
+WIDE_UNSIGNED = ["u16", "u32", "u64"]  # unsigned.py has their cases
+DTYPES = ["bool", "u8", "i8", "i16", "i32", "i64", *FLOATS]
 LONG = np.longdouble
 
 
@@ -48,7 +50,7 @@ def cast(dtype, x, source=None):
 
 
 def promote(a, b):
-    """PyTorch's table, for two tensors."""
+    """PyTorch's table, for two tensors; the least integer that holds two others, or None."""
     if a == b:
         return a
     if is_float(a) and is_float(b):
@@ -57,10 +59,8 @@ def promote(a, b):
         return a if is_float(a) else b
     if "bool" in (a, b):
         return b if a == "bool" else a
-    if "u8" in (a, b):
-        other = b if a == "u8" else a
-        return "i16" if other == "i8" else other
-    return max(a, b, key=list(INTS).index)
+    kind = np.promote_types(INTS[a], INTS[b])
+    return None if kind.kind == "f" else f"{kind.kind}{8 * kind.itemsize}"
 
 
 class A:
@@ -208,7 +208,7 @@ def small(rng, dtype, shape, low=-6, high=7, part=4):
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
     if not is_float(dtype):
-        return rng.integers(0 if dtype == "u8" else low, high, shape).astype(INTS[dtype])
+        return rng.integers(0 if dtype[0] == "u" else low, high, shape).astype(INTS[dtype])
     return rng.integers(low, high, shape) / float(part)
 
 

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from oracle import DTYPES, LONG, Section, is_float, numbers, pick, round_to, small, views
+from oracle import DTYPES, INTS, LONG, Section, is_float, numbers, pick, round_to, small, views
 
 
 def axes_of(rank):
@@ -21,7 +21,8 @@ def axes_of(rank):
 
 def total(name, dtype, d, **where):
     if not is_float(dtype):
-        return "i64", (np.sum if name == "sum" else np.prod)(d.astype(np.int64), **where)
+        kind = "u64" if dtype == "u64" else "i64"
+        return kind, (np.sum if name == "sum" else np.prod)(d.astype(INTS[kind]), **where)
     return dtype, round_to(dtype, (np.sum if name == "sum" else np.prod)(d, **where))
 
 
@@ -52,8 +53,8 @@ def reduce_one(s, name, x, given, axis, keepdims):
 NAMES = ["sum", "prod", "max", "min", "argmax", "argmin", "any", "all"]
 
 
-def exact_sections(rng):
-    for dtype in DTYPES:
+def exact_sections(rng, dtypes=DTYPES):
+    for dtype in dtypes:
         s = Section("reductions of " + dtype)
         matrix = s.input(dtype, small(rng, dtype, (3, 4)))
         cube = s.input(dtype, small(rng, dtype, (2, 3, 2), -2, 3))
@@ -74,9 +75,9 @@ def exact_sections(rng):
         yield s
 
 
-def float_sections(rng):
+def float_sections(rng, dtypes=DTYPES):
     """Reductions that round, and statistics."""
-    for dtype in DTYPES:
+    for dtype in dtypes:
         s = Section("statistics of " + dtype)
         x = s.input(dtype, numbers(rng, dtype, (4, 6)))
         positive = s.input(dtype, round_to(dtype, rng.uniform(0.5, 2, (3, 50))) if is_float(dtype) else
@@ -128,12 +129,13 @@ def float_sections(rng):
 def scan(name, dtype, d, axis):
     function = np.cumsum if name == "cumsum" else np.cumprod
     if not is_float(dtype):
-        return "i64", function(d.astype(np.int64), axis=axis)
+        kind = "u64" if dtype == "u64" else "i64"
+        return kind, function(d.astype(INTS[kind]), axis=axis)
     return dtype, round_to(dtype, function(d, axis=axis))
 
 
-def scan_sections(rng):
-    for dtype in DTYPES:
+def scan_sections(rng, dtypes=DTYPES):
+    for dtype in dtypes:
         s = Section("running sums and products of " + dtype)
         x = s.input(dtype, small(rng, dtype, (3, 5)))
         powers = s.input(dtype, rng.choice([1, 2] if not is_float(dtype) else [-1, 0.5, 2], (3, 5)).astype(x.data.dtype))
@@ -160,8 +162,8 @@ def ordered(d, axis, descending):
     return np.moveaxis(out, -1, axis)
 
 
-def order_sections(rng):
-    for dtype in DTYPES:
+def order_sections(rng, dtypes=DTYPES):
+    for dtype in dtypes:
         s = Section("order of " + dtype)
         x = s.input(dtype, numbers(rng, dtype, (3, 16), special=True))
         y = s.input(dtype, small(rng, dtype, (4, 5), -2, 3))

@@ -55,8 +55,8 @@ def move_one(s, rng, x):
     case(f"expand(unsqueeze({t}, 0), {[2, *d.shape]})", np.broadcast_to(d, (2, *d.shape)))
 
 
-def move_sections(rng):
-    for dtype in DTYPES:
+def move_sections(rng, dtypes=DTYPES):
+    for dtype in dtypes:
         s = Section("moves of " + dtype)
         x = s.input(dtype, numbers(rng, dtype, (3, 4), special=True))
         cube = s.input(dtype, numbers(rng, dtype, (2, 1, 3)))

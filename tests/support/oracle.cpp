@@ -65,7 +65,8 @@ OracleCase parse_case(const std::vector<std::string>& fields, int line) {
 
 Scalar parse_number(const std::string& text, bool is_real) {
   if (is_real) return Scalar::of(std::strtod(text.c_str(), nullptr));
-  return Scalar::of(static_cast<int64_t>(std::stoll(text)));
+  if (text[0] == '-') return Scalar::of(int64_t{std::stoll(text)});
+  return Scalar::of(static_cast<int64_t>(std::stoull(text)));  // the bits of an element, also of u64
 }
 
 /// Numbers the values of a float dtype in order, 0 and -0 alike: neighbours differ by one.
@@ -81,7 +82,7 @@ struct Element {
 };
 
 Element element_of(DType dtype, const std::byte* at) {
-  Element element{0, load_element(dtype, at).as_real()};
+  Element element{0, real_element(dtype, at)};
   std::memcpy(&element.bits, at, size_of(dtype));
   return element;
 }

@@ -134,7 +134,7 @@ TEST_CASE("instruction sets agree bit for bit: scans, positions, random numbers,
         CHECK(first_difference(result, a, b) == -1);
       };
       const Bytes in = operands(dtype, n, 11);
-      const DType scanned = is_float(dtype) ? dtype : DType::i64;
+      const DType scanned = total_of(dtype);
       agree(
           scanned, n, [&](void* y) { generic.cumsum[d].rows(y, in.data(), 1, n); },
           [&](void* y) { table.cumsum[d].rows(y, in.data(), 1, n); });

@@ -33,7 +33,7 @@ inline Graph one_op(Op op, const std::vector<Lying>& operands, const Attrs& attr
 inline Graph scan(Op op, const Lying& x, int axis) {
   Attrs attrs;
   attrs.axis = axis;
-  return one_op(op, {x}, attrs, {is_float(x.dtype) ? x.dtype : DType::i64, x.view.shape});
+  return one_op(op, {x}, attrs, {total_of(x.dtype), x.view.shape});
 }
 
 /// Sorts along an axis; the graph returns the indices, and before them the elements if `values`.

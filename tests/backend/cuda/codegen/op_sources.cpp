@@ -162,7 +162,8 @@ TEST_CASE("scattering: few updates, owners, atomics, and sorted updates") {
   CHECK(names(program_of(scatter_rows(Op::scatter, DType::f32, 100'000'000, 1, 1000))) ==
         "scatter_sort_blocks scatter_write ");
   CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 1000, 64, 100))) == "scatter_add_few ");
-  CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::i64, 1000, 64, 10'000))) == "scatter_add_atomic ");
+  for (const DType dtype : {DType::i32, DType::i64, DType::u32, DType::u64})
+    CHECK(names(program_of(scatter_rows(Op::scatter_add, dtype, 1000, 64, 10'000))) == "scatter_add_atomic ");
   CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 1000, 64, 4000))) ==
         "scatter_add_sort_blocks scatter_add_wide ");
   CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 100, 4, 10'000))) ==
