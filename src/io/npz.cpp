@@ -175,30 +175,28 @@ zip_int64_t run_command(void* state, void* data, zip_uint64_t size, zip_source_c
     if (!is_done) error = errno;
     return is_done ? result : -1;
   };
-  switch (command) {
-    case ZIP_SOURCE_SUPPORTS:
-      return zip_source_make_command_bitmap(
-          ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR, ZIP_SOURCE_FREE,
-          ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL, ZIP_SOURCE_BEGIN_WRITE, ZIP_SOURCE_COMMIT_WRITE, ZIP_SOURCE_ROLLBACK_WRITE,
-          ZIP_SOURCE_SEEK_WRITE, ZIP_SOURCE_TELL_WRITE, ZIP_SOURCE_WRITE, ZIP_SOURCE_REMOVE, -1);
-    case ZIP_SOURCE_BEGIN_WRITE:
-    case ZIP_SOURCE_ROLLBACK_WRITE:
-    case ZIP_SOURCE_COMMIT_WRITE:  // AtomicFile::commit() follows
-    case ZIP_SOURCE_REMOVE:
-    case ZIP_SOURCE_FREE: return 0;
-    case ZIP_SOURCE_WRITE: return checked(std::fwrite(data, 1, size, file) == size, static_cast<zip_int64_t>(size));
-    case ZIP_SOURCE_SEEK_WRITE: {
-      const auto* to = ZIP_SOURCE_GET_ARGS(zip_source_args_seek_t, data, size, nullptr);
-      return to ? checked(::fseeko(file, to->offset, to->whence) == 0, 0) : -1;
-    }
-    case ZIP_SOURCE_TELL_WRITE: return ::ftello(file);
-    case ZIP_SOURCE_ERROR: {
-      const int codes[] = {error == ENOENT ? ZIP_ER_READ : ZIP_ER_WRITE, error};
-      std::memcpy(data, codes, sizeof codes);
-      return sizeof codes;
-    }
-    default: return -1;
+  if (command == ZIP_SOURCE_SUPPORTS)
+    return zip_source_make_command_bitmap(ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT,
+                                          ZIP_SOURCE_ERROR, ZIP_SOURCE_FREE, ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL,
+                                          ZIP_SOURCE_BEGIN_WRITE, ZIP_SOURCE_COMMIT_WRITE, ZIP_SOURCE_ROLLBACK_WRITE,
+                                          ZIP_SOURCE_SEEK_WRITE, ZIP_SOURCE_TELL_WRITE, ZIP_SOURCE_WRITE,
+                                          ZIP_SOURCE_REMOVE, -1);
+  if (command == ZIP_SOURCE_WRITE) return checked(std::fwrite(data, 1, size, file) == size, static_cast<int64_t>(size));
+  if (command == ZIP_SOURCE_TELL_WRITE) return ::ftello(file);
+  if (command == ZIP_SOURCE_SEEK_WRITE) {
+    const auto* to = ZIP_SOURCE_GET_ARGS(zip_source_args_seek_t, data, size, nullptr);
+    return to ? checked(::fseeko(file, to->offset, to->whence) == 0, 0) : -1;
   }
+  if (command == ZIP_SOURCE_ERROR) {
+    const int codes[] = {error == ENOENT ? ZIP_ER_READ : ZIP_ER_WRITE, error};
+    std::memcpy(data, codes, sizeof codes);
+    return sizeof codes;
+  }
+  // AtomicFile::commit() follows a commit; no archive can be read.
+  const bool is_nothing_to_do = command == ZIP_SOURCE_BEGIN_WRITE || command == ZIP_SOURCE_COMMIT_WRITE ||
+                                command == ZIP_SOURCE_ROLLBACK_WRITE || command == ZIP_SOURCE_REMOVE ||
+                                command == ZIP_SOURCE_FREE;
+  return is_nothing_to_do ? 0 : -1;
 }
 
 }  // namespace

@@ -4,6 +4,6 @@
 using namespace tsl;
 
 int main() {
-  auto* volatile add = &cuda::add_libraries;  // linked, not called: it would need a GPU
-  return add && cuda::Gpu::kWorkspaceBytes > 0 ? 0 : 1;
+  auto* volatile provider = cuda::kProviders[0];  // linked, not called: it would need a GPU
+  return provider && cuda::Gpu::kWorkspaceBytes > 0 ? 0 : 1;
 }

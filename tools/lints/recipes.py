@@ -11,6 +11,8 @@ from pathlib import Path
 
 # The most files of a recipe: implementation, documentation and tests.
 MOST_FILES = {"builtin": 3, "gpu_option": 3, "reduction": 5, "unary_op": 3}
+# The most files of src/ of a recipe, which has documentation and tests besides.
+MOST_SOURCES = {"provider": 2, "with_library_op": 6}
 # A recipe of these adds a folder, tests, and one line elsewhere.
 ADDS_FOLDER = {"stub_backend": "src/backend/stub/"}
 # Names a dtype of a kind that has others: the files of the program and its borders that do so change for the next one.
@@ -40,6 +42,9 @@ def problems_of(root, patch):
     if name in MOST_FILES:
         most = MOST_FILES[name]
         return [f"{len(changes)} files, and {most} are the most"] if len(changes) > most else []
+    if name in MOST_SOURCES:
+        most, sources = MOST_SOURCES[name], sum(file.startswith("src/") for file in changes)
+        return [f"{sources} files of src/, and {most} are the most"] if sources > most else []
     if name in ADDS_FOLDER:
         folder = ADDS_FOLDER[name]
         outside = {file: lines for file, lines in changes.items() if not file.startswith((folder, "tests/"))}
@@ -60,7 +65,7 @@ def main():
     root = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     patches = sorted((root / "tests/recipes").glob("*.patch"))
     problems = [f"{patch.relative_to(root)}: {what}" for patch in patches for what in problems_of(root, patch)]
-    missing = {*MOST_FILES, *ADDS_FOLDER} - {patch.stem for patch in patches}
+    missing = {*MOST_FILES, *MOST_SOURCES, *ADDS_FOLDER} - {patch.stem for patch in patches}
     problems += [f"tests/recipes/{name}.patch: does not exist" for name in sorted(missing)]
     if not problems:
         together = git_apply(root, "--check", patches)

@@ -246,11 +246,14 @@ class Recipes(Case):
     def setUp(self):
         super().setUp()
         self.addCleanup(setattr, recipes, "MOST_FILES", recipes.MOST_FILES)
+        self.addCleanup(setattr, recipes, "MOST_SOURCES", recipes.MOST_SOURCES)
         self.addCleanup(setattr, recipes, "ADDS_FOLDER", recipes.ADDS_FOLDER)
-        recipes.MOST_FILES, recipes.ADDS_FOLDER = {"op": 2}, {"room": "src/room/"}
+        recipes.MOST_FILES, recipes.MOST_SOURCES = {"op": 2}, {"provider": 1}
+        recipes.ADDS_FOLDER = {"room": "src/room/"}
         for name in ("a", "b", "c"):
             self.write(name, "one\ntwo\n")
         self.recipe("op", {"a": "first\none\ntwo\n", "b": "one\ntwo\nlast\n"})
+        self.recipe("provider", {"src/p": "x\n", "tests/p": "x\n", "docs/p": "x\n"})
         self.recipe("room", {"src/room/x": "x\n", "tests/x": "x\n", "c": "one\ntwo and x\n"})
 
     def recipe(self, name, files):
@@ -271,19 +274,23 @@ class Recipes(Case):
         self.write(patch, "How to see it work.\n\n" + text)
 
     def test_passes(self):
-        self.assertEqual(self.run_lint(recipes), ("recipes: 2 apply, alone and together; 0 files name a dtype\n", False))
+        self.assertEqual(self.run_lint(recipes), ("recipes: 3 apply, alone and together; 0 files name a dtype\n", False))
 
     def test_counts_the_files_that_name_a_dtype(self):
         for i in range(20):
             self.write(f"src/dtypes{i}.h", "int u16;\n" if i % 2 else "TSL_DTYPE_U16\n")
         self.write("src/other.h", "uint16_t u160;\n")
-        self.assertEqual(self.run_lint(recipes), ("recipes: 2 apply, alone and together; 20 files name a dtype\n", False))
+        self.assertEqual(self.run_lint(recipes), ("recipes: 3 apply, alone and together; 20 files name a dtype\n", False))
         self.write("stdlib/one.tsl", "u16\n")
         self.assertIn("21 files name a dtype, and 20 are the most: src/dtypes0.h", self.run_lint(recipes)[0])
 
     def test_finds_too_many_files(self):
         self.recipe("op", {"a": "x\n", "b": "x\n", "c": "x\n"})
         self.assertIn("op.patch: 3 files, and 2 are the most", self.run_lint(recipes)[0])
+
+    def test_finds_too_many_sources(self):
+        self.recipe("provider", {"src/p": "x\n", "src/q": "x\n"})
+        self.assertIn("provider.patch: 2 files of src/, and 1 are the most", self.run_lint(recipes)[0])
 
     def test_finds_lines_outside_of_the_folder(self):
         for outside in ({"c": "one\nand\ntwo\nand\n"}, {"a": "x\ntwo\n", "c": "x\ntwo\n"}, {}):

@@ -164,8 +164,7 @@ class CpuExecutable : public exec::Executable {
 
 CpuBackend::CpuBackend(int threads, Isa isa)
     : isa_(isa), table_(kernels(isa)), cache_bytes_(last_cache_bytes()), pool_(threads), scratch_(pool_.size()) {
-  libraries_.add(products_provider(pool_, table_));
-  libraries_.add(lapack_provider(pool_));
+  for (const auto provider : kProviders) libraries_.add(provider({pool_, table_}));
 }
 
 std::unique_ptr<exec::Executable> CpuBackend::prepare(Plan plan) {

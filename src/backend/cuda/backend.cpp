@@ -27,7 +27,7 @@ class CudaBackend : public exec::Backend {
  public:
   CudaBackend(int ordinal, exec::Backend& host, const exec::BackendOptions& options) : gpu_(ordinal, host, options) {
     gpu_.owner = this;
-    add_libraries(gpu_);
+    for (const auto provider : kProviders) gpu_.libraries.add(provider(gpu_));
   }
 
   BlockCache& allocator() override { return gpu_.allocator; }

@@ -215,8 +215,8 @@ class LapackProvider final : public exec::OpKernelProvider {
 
 }  // namespace
 
-std::unique_ptr<exec::OpKernelProvider> lapack_provider(ThreadPool& pool) {
-  return std::make_unique<LapackProvider>(pool);
+std::unique_ptr<exec::OpKernelProvider> lapack_provider(const LibraryContext& context) {
+  return std::make_unique<LapackProvider>(context.pool);
 }
 
 }  // namespace tsl::cpu

@@ -9,9 +9,19 @@
 
 namespace tsl::cpu {
 
-/// Products of floats, by OpenBLAS. The pool and the table must outlive the provider.
-std::unique_ptr<exec::OpKernelProvider> products_provider(ThreadPool& pool, const KernelTable& table);
+/// What providers are made from, which must outlive them.
+struct LibraryContext {
+  ThreadPool& pool;
+  const KernelTable& table;
+};
+
+/// Products of floats, by OpenBLAS.
+std::unique_ptr<exec::OpKernelProvider> products_provider(const LibraryContext& context);
 /// Factorisations and triangular systems of f32 and f64, by the LAPACK that OpenBLAS holds.
-std::unique_ptr<exec::OpKernelProvider> lapack_provider(ThreadPool& pool);
+std::unique_ptr<exec::OpKernelProvider> lapack_provider(const LibraryContext& context);
+
+/// The providers, in the order in which they are asked.
+inline constexpr std::unique_ptr<exec::OpKernelProvider> (*kProviders[])(const LibraryContext&) = {products_provider,
+                                                                                                   lapack_provider};
 
 }  // namespace tsl::cpu

@@ -143,8 +143,8 @@ class ProductsProvider final : public exec::OpKernelProvider {
 
 }  // namespace
 
-std::unique_ptr<exec::OpKernelProvider> products_provider(ThreadPool& pool, const KernelTable& table) {
-  return std::make_unique<ProductsProvider>(pool, table);
+std::unique_ptr<exec::OpKernelProvider> products_provider(const LibraryContext& context) {
+  return std::make_unique<ProductsProvider>(context.pool, context.table);
 }
 
 }  // namespace tsl::cpu

@@ -16,7 +16,8 @@ std::unique_ptr<exec::OpKernelProvider> factorisations_provider(Gpu& gpu);
 /// Triangular systems of f32 and f64, by cuBLAS; has none if it is not installed.
 std::unique_ptr<exec::OpKernelProvider> triangular_provider(Gpu& gpu);
 
-/// Adds all of them to gpu.libraries.
-void add_libraries(Gpu& gpu);
+/// The providers, in the order in which they are asked.
+inline constexpr std::unique_ptr<exec::OpKernelProvider> (*kProviders[])(Gpu&) = {
+    products_provider, factorisations_provider, triangular_provider};
 
 }  // namespace tsl::cuda
