@@ -4,6 +4,8 @@ import gc
 import os
 import pathlib
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -355,6 +357,21 @@ class Signals(unittest.TestCase):
             self.assertEqual(signal.set_wakeup_fd(previous), writer)
             os.close(reader)
             os.close(writer)
+
+    def test_the_program_ends_while_daemon_threads_run_scripts(self):
+        program = """
+import threading, time, tsl
+def run():
+    engine = tsl.Engine(output=lambda text: None)
+    while True:
+        engine.run("for i in range(1000) { print(i) }")
+for _ in range(3):
+    threading.Thread(target=run, daemon=True).start()
+time.sleep(0.2)
+"""
+        for _ in range(3):
+            ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+            self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 
     def test_an_exception_of_output_ends_the_run(self):
         def fails(text):

@@ -82,7 +82,9 @@ void blas_memory_free(void* memory) { tsl::cpu::memory_of_thread = memory; }
 void gotoblas_quit() {}
 
 /// Concatenates two strings of Fortran, which is all that LAPACK needs of its runtime.
-void _gfortran_concat_string(size_t size, char* to, size_t a_size, const char* a, size_t b_size, const char* b) {
+void concat_string(size_t size, char* to, size_t a_size, const char* a, size_t b_size, const char* b)
+    __asm__("_gfortran_concat_string");
+void concat_string(size_t size, char* to, size_t a_size, const char* a, size_t b_size, const char* b) {
   std::memset(to, ' ', size);
   std::memcpy(to, a, std::min(a_size, size));
   if (a_size < size) std::memcpy(to + a_size, b, std::min(b_size, size - a_size));
