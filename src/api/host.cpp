@@ -96,7 +96,8 @@ Host::~Host() {
 
 tsl_status Host::end() {
   const auto release = [](Host* host) { host->drop(); };
-  const std::unique_ptr<Host, decltype(release)> last(this, release);  // also if the thread ends in a function of the host
+  const std::unique_ptr<Host, decltype(release)> last(this,
+                                                      release);  // also if the thread ends in a function of the host
   tsl_status status = TSL_OK;
   {
     const Use use(*this);
