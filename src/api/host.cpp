@@ -95,6 +95,9 @@ Host::~Host() {
 }
 
 tsl_status Host::end() {
+  const auto release = [](Host* host) { host->drop(); };
+  const std::unique_ptr<Host, decltype(release)> last(this,
+                                                      release);  // also if the thread ends in a function of the host
   tsl_status status = TSL_OK;
   {
     const Use use(*this);
@@ -107,7 +110,6 @@ tsl_status Host::end() {
       handles_.clear();
     }
   }
-  drop();
   return status;
 }
 

@@ -82,8 +82,8 @@ void blas_memory_free(void* memory) { tsl::cpu::memory_of_thread = memory; }
 void gotoblas_quit() {}
 
 /// Concatenates two strings of Fortran, which is all that LAPACK needs of its runtime.
-void concat_string(size_t size, char* to, size_t a_size, const char* a, size_t b_size, const char* b)
-    __asm__("_gfortran_concat_string");
+void concat_string(size_t size, char* to, size_t a_size, const char* a, size_t b_size,
+                   const char* b) __asm__("_gfortran_concat_string");
 void concat_string(size_t size, char* to, size_t a_size, const char* a, size_t b_size, const char* b) {
   std::memset(to, ' ', size);
   std::memcpy(to, a, std::min(a_size, size));
