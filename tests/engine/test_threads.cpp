@@ -75,6 +75,17 @@ TEST_CASE("products have the same bits on any number of threads", "[threads]") {
   }
 }
 
+TEST_CASE("rows that are fewer than the threads are sorted in memory of their own", "[threads]") {
+  if (is_on_gpu()) TSL_SKIP("the pool of threads is the CPU's");
+  for (const char* dtype : {"f32", "f64"}) {
+    for (const int rows : {2, 3, 5, 7, 9}) {
+      CAPTURE(dtype, rows);
+      for (int again = 0; again < 20; ++again)
+        CHECK(count_results(fmt::format("sort(randn([{}, 9001]).to({}), axis: 1)", rows, dtype)) == 1);
+    }
+  }
+}
+
 TEST_CASE("every op has the same bits on any number of threads", "[threads]") {
   if (is_on_gpu()) TSL_SKIP("the pool of threads is the CPU's");
   for (const MatrixCase& matrix_case : matrix_cases()) {

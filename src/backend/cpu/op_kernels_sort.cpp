@@ -102,7 +102,8 @@ class RowSort {
     const int64_t places = is_shared ? 1 : std::min<int64_t>(threads_, rows_);
     Entry* memory = reinterpret_cast<Entry*>(run_.temporary(static_cast<uint64_t>(places * room) * sizeof(Entry)));
     auto sort_row = [&](int64_t row, int worker) {
-      Entry* entries = memory + worker * room;
+      // Few rows have memory each: any worker may take one, also the last.
+      Entry* entries = memory + (is_shared ? 0 : rows_ < threads_ ? row : worker) * room;
       const Entry* sorted = selects ? select<Entry>(row, entries, parts) : sort_all<Entry>(row, entries, parts);
       in_parts(count_, [&](int64_t first, int64_t part) {
         for (int64_t i = first; i < first + part; ++i) out_[row * count_ + i] = sorted[i].position();

@@ -12,6 +12,7 @@
 #include "backend/cuda/backend.h"
 #include "backend/cuda/driver/executable.h"
 #include "backend/cuda/driver/moves.h"
+#include "backend/cuda/libraries/libraries.h"
 #include "graph/compile.h"
 #include "support/build.h"
 #include "support/gpu.h"
@@ -159,7 +160,10 @@ struct Profiled {
   Timeline timeline{recorder};
   Gpu gpu{0, host, {}};
 
-  explicit Profiled(bool is_on = true) { gpu.log.follow(is_on ? &timeline : nullptr); }
+  explicit Profiled(bool is_on = true) {
+    for (const auto provider : kProviders) gpu.libraries.add(provider(gpu));
+    gpu.log.follow(is_on ? &timeline : nullptr);
+  }
 
   Tensor tensor(const Shape& shape) {
     const Tensor out(DType::f32, Layout::contiguous(shape),
