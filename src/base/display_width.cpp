@@ -110,13 +110,18 @@ int columns_of(char32_t c) {
 
 namespace {
 
-/// Returns the character that begins at a byte, and moves behind it. A byte that begins none stands for itself.
+constexpr char32_t kMalformed = 0xFFFD;
+
+/// Returns the character that begins at a byte, and moves behind it. A byte that continues none stands for itself; what
+/// lacks its end is malformed.
 char32_t next_character(std::string_view text, size_t& at) {
   const auto first = static_cast<unsigned char>(text[at++]);
   const int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : first >= 0xC0 ? 1 : 0;
   char32_t point = more == 0 ? first : first & (0x3FU >> more);
-  for (int i = 0; i < more && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80; ++i)
+  for (int i = 0; i < more; ++i) {
+    if (at == text.size() || (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80) return kMalformed;
     point = point << 6 | (static_cast<unsigned char>(text[at++]) & 0x3F);
+  }
   return point;
 }
 

@@ -191,6 +191,10 @@ TEST_CASE("what controls a terminal is spelled in messages, and blank in the lin
   CHECK(spell_controls("a\x1b[31m\x7f\tb\n") == "a\\u{1b}[31m\\u{7f}\tb\n");
   CHECK(spell_controls("\xc2\x9b"
                        "1m \xe2\x80\xae \xc3\xa4\xe2\x82\xac") == "\\u{9b}1m \\u{202e} \xc3\xa4\xe2\x82\xac");
+  CHECK(spell_controls("Gr\xf6\xdf"
+                       "e \xe2\x82") ==
+        "Gr\xf6\xdf"
+        "e \xe2\x82");  // Latin 1, and what is cut
   CHECK(blank_controls("a\tb\xe2\x81\xa6"
                        "c") == "a b c");
   SourceMap sources;
