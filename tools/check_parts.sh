@@ -124,10 +124,10 @@ part_fuzz() {
   echo "$ran"
 }
 
-# programs: 200,000 random functions of many lets (TSL_RANDOM_PROGRAMS, TSL_RANDOM_FIRST), all tiers on two threads against
-# the interpreter on one; goes on where it was stopped
+# programs: 200,000 random functions of many lets (TSL_RANDOM_PROGRAMS, TSL_RANDOM_FIRST), all tiers on five threads, more
+# than this machine has cores or a program has rows, against the interpreter on one; goes on where it was stopped
 part_programs() {
-  export TSL_TEST_THREADS=2
+  export TSL_TEST_THREADS=5
   local ran
   run_random programs "random functions of many lets agree on all tiers" 200000
   echo "$ran"
