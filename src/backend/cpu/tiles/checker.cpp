@@ -13,6 +13,8 @@
 #include "backend/cpu/tiles/checker.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 
 #include "graph/dump.h"
 #include "graph/plan_steps.h"
@@ -67,10 +69,21 @@ class Accesses {
       if (tiles.phases.empty() || (step.level != Level::full && !step.is<Reduce>())) add(step);
     }
     for (const uint32_t reg : lasting_) read(reg, true);
+    std::copy_if(writes_.begin(), writes_.end(), std::back_inserter(buffer_writes_),
+                 [](const MemoryUse& write) { return write.memory.kind == Memory::Kind::buffer; });
   }
 
   const std::vector<MemoryUse>& reads() const { return reads_; }
-  const std::vector<MemoryUse>& writes() const { return writes_; }
+  /// Returns the writes that may break a rule with a read: those while its value is stored, or, if its elements are an
+  /// input's, all to buffers.
+  std::span<const MemoryUse> writes_beside(const MemoryUse& read) const {
+    if (!read.is_stored) return buffer_writes_;
+    const auto first = std::lower_bound(writes_.begin(), writes_.end(), read.since_step,
+                                        [](const MemoryUse& write, size_t step) { return write.step < step; });
+    const auto end = std::upper_bound(first, writes_.end(), read.step,
+                                      [](size_t step, const MemoryUse& write) { return step < write.step; });
+    return {first, end};
+  }
   /// Whether all registers that steps read have values, as the steps expect them.
   bool finds_values() const { return finds_values_; }
 
@@ -207,7 +220,8 @@ class Accesses {
   }
 
   const TilePlan& tiles_;
-  std::vector<MemoryUse> reads_, writes_;
+  std::vector<MemoryUse> reads_, writes_;  // in the order of their steps
+  std::vector<MemoryUse> buffer_writes_;
   std::vector<Value> values_;      // by register
   std::vector<uint32_t> lasting_;  // registers
   bool finds_values_ = true;
@@ -310,8 +324,8 @@ const char* find_broken_rule(const TilePlan& tiles, const Plan& plan) {
   if (!tiles.boxes.empty() && elements != tiles.loops.rows) return kBoxRule;
   const Accesses accesses(tiles);
   if (!accesses.finds_values()) return kValueRule;
-  for (const MemoryUse& write : accesses.writes()) {
-    for (const MemoryUse& read : accesses.reads()) {
+  for (const MemoryUse& read : accesses.reads()) {
+    for (const MemoryUse& write : accesses.writes_beside(read)) {
       if (!may_overlap(read.memory, write.memory, plan)) continue;
       for (const Rule& rule : kRules) {
         if (!rule.holds({read, write})) return rule.sentence;
