@@ -1,7 +1,7 @@
 // Compiles the kernels of all test programs by NVRTC for the supported architectures; no GPU is needed.
 //
-// The corpus generates some 30,000 different kernels. Most differ only in layouts, and share lines. So a set of
-// representatives is chosen, some 3,600, which together contain every line of any kernel, with names of the same types,
+// The corpus generates some 59,000 different kernels. Most differ only in layouts, and share lines. So a set of
+// representatives is chosen, some 6,100, which together contain every line of any kernel, with names of the same types,
 // and every combination of ops and template. They are compiled with little optimisation, which takes half the time and
 // finds the same mistakes: each for one architecture, a half of them for sm_90, a quarter for sm_75, a twelfth each for
 // sm_80, sm_89 and sm_120, other ones in every run. A sample of the other kernels, which differs from run to run, is
