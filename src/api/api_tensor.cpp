@@ -5,6 +5,7 @@
 
 #include "api/host_memory.h"
 #include "base/error_names.h"
+#include "tensor/elements.h"
 #include "value/host_tensor.h"
 #include "value/runtime.h"
 
@@ -16,11 +17,6 @@ namespace {
 Tensor dense(Engine& engine, const Tensor& tensor) {
   const Tensor host = read_to_host(engine, tensor);
   return host.layout().is_contiguous() ? host : engine.ops().call(Op::copy, {host});
-}
-
-/// Makes 1 of each byte that is not 0.
-void make_bools(std::byte* data, size_t count) {
-  for (size_t i = 0; i < count; ++i) data[i] = std::byte{data[i] != std::byte{0}};
 }
 
 }  // namespace
@@ -71,7 +67,7 @@ tsl_status tsl_tensor_copy(tsl_engine engine, const tsl_tensor_type* type, const
       if (wanted.elements > 0 && !data) std::memset(copy.data(), 0, wanted.bytes());
       else if (wanted.elements > 0) std::memcpy(copy.data(), data, wanted.bytes());
     }
-    if (wanted.dtype == DType::boolean) make_bools(copy.data(), wanted.bytes());
+    if (wanted.dtype == DType::boolean) normalise_bools(copy.data(), wanted.bytes());
     host.put(result, Value(tsl.runtime().to_device(std::move(copy))));
   });
 }

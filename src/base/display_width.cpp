@@ -146,10 +146,7 @@ template <class Replace> std::string replace_controls(std::string_view text, Rep
 
 size_t display_width(std::string_view text) {
   size_t width = 0;
-  for (size_t at = 0; at < text.size();) {
-    const char32_t c = next_character(text, at);
-    width += static_cast<size_t>(c < 0x100 ? 1 : columns_of(c));
-  }
+  for (size_t at = 0; at < text.size();) width += static_cast<size_t>(columns_of(next_character(text, at)));
   return width;
 }
 

@@ -23,9 +23,9 @@ struct OpCall {
   std::span<const std::byte* const> operands;
   std::span<std::byte* const> results;  // without gaps; null: nothing reads the result
   std::byte* workspace;                 // OpKernel::workspace_bytes()
-  /// Reports a failure that depends on elements: the failing element, and the value that describes it. Of the host.
-  const std::function<void(int64_t element, int64_t value)>& report;
-  /// In memory of a device, in place of report(): the kernel lowers this i64 to each failing element. The value that
+  /// Reports a failure that depends on elements: the failing element, and the value that describes it. On the host.
+  const std::function<void(int64_t element, int64_t value)>* report = nullptr;
+  /// On a device, in its memory: the kernel lowers this i64 to each failing element. The value that
   /// describes it is its number.
   std::byte* failed = nullptr;
 };

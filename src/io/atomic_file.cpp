@@ -108,12 +108,7 @@ void sync_folder(const std::string& folder) {
 }  // namespace
 
 std::string temporary_name(const std::string& target) {
-  std::random_device random;
-  std::error_code status;
-  for (;;) {
-    std::string name = fmt::format("{}.{:0{}x}{}", target, random(), kRandomDigits, kSuffix);
-    if (!fs::exists(name, status)) return name;
-  }
+  return fmt::format("{}.{:0{}x}{}", target, std::random_device()(), kRandomDigits, kSuffix);
 }
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {

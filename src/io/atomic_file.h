@@ -32,7 +32,7 @@ class AtomicFile {
   FileHandle file_;
 };
 
-/// Returns an unused name beside `target`.
+/// Returns a name beside `target`, at random: whoever makes the file sees whether there is one.
 std::string temporary_name(const std::string& target);
 
 void write_text_file(const std::string& path, std::string_view text);

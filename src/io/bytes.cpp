@@ -100,16 +100,17 @@ std::string read_text_file(const std::string& path) {
     if (const RunWatch* watch = RunWatch::current()) watch->require_host_bytes(bytes);
   };
   check_size(size);
-  std::string text;
-  text.reserve(size);
   // Files of the system, such as those in /proc, have a size of 0 and contents all the same.
-  constexpr size_t kPiece = 1 << 20;
-  for (size_t count = kPiece; count == kPiece;) {
+  constexpr size_t kPiece = 1 << 20, kBeyondSize = 1 << 16;
+  std::string text;
+  text.reserve(size + kBeyondSize);
+  for (size_t wanted = 0, count = 0; count == wanted;) {
     const size_t before = text.size();
-    check_size(before + kPiece);
-    text.resize(before + kPiece);
-    count = std::fread(text.data() + before, 1, kPiece, file.get());
+    wanted = before < size ? std::min<size_t>(kPiece, size - before) : kBeyondSize;
+    text.resize(before + wanted);
+    count = std::fread(text.data() + before, 1, wanted, file.get());
     text.resize(before + count);
+    if (text.size() > size) check_size(text.size());
     poll_stop();
   }
   if (std::ferror(file.get())) fail_to_load(ErrorName::cannot_read_file, path, system_error());

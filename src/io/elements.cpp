@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error_names.h"
+#include "tensor/elements.h"
 
 namespace tsl {
 
@@ -59,9 +60,7 @@ Tensor read_elements(ByteReader& reader, const std::vector<int64_t>& shape, cons
   std::byte* data = tensor.data();
   reader.read(data, count * size_of(format.dtype));
   if (format.is_swapped) swap_bytes(data, count, size_of(format.dtype));
-  if (format.dtype == DType::boolean) {  // a file may contain any byte; kernels require 0 or 1
-    for (uint64_t i = 0; i < count; ++i) data[i] = std::byte{data[i] != std::byte{0}};
-  }
+  if (format.dtype == DType::boolean) normalise_bools(data, count);
   return tensor;
 }
 

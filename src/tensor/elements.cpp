@@ -80,6 +80,10 @@ Scalar load_element(DType dtype, const std::byte* at) {
   return with_element(dtype, at, [](auto value) { return host_number(value); });
 }
 
+void normalise_bools(std::byte* data, size_t count) {
+  for (size_t i = 0; i < count; ++i) data[i] = std::byte{data[i] != std::byte{0}};
+}
+
 double real_element(DType dtype, const std::byte* at) {
   return with_element(dtype, at, [](auto value) { return static_cast<double>(value); });
 }

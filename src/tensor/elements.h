@@ -23,6 +23,8 @@ ScalarBits to_bits(Scalar value, DType dtype);
 /// exceeds host ints.
 Scalar load_element(DType dtype, const std::byte* at);
 void store_element(DType dtype, std::byte* at, Scalar value);
+/// Makes 1 of each byte that is not 0: memory of others may hold any byte, and kernels require 0 or 1.
+void normalise_bools(std::byte* data, size_t count);
 /// Returns an element of any dtype as the nearest float.
 double real_element(DType dtype, const std::byte* at);
 /// Returns an element of an integer dtype or bool as `print` shows it.

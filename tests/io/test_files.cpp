@@ -258,6 +258,7 @@ TEST_CASE_METHOD(Fixture, "a text that is larger than the memory, or than the ru
   watch.limit_host_bytes(1 << 19);
   const RunWatch::Scope scope(watch, {});
   CHECK(kind_of() == ErrorKind::limit);
+  CHECK(read_text_file(folder.write("short.json", "[1]")) == "[1]");
 }
 
 TEST_CASE_METHOD(Fixture, "what is saved to a link is in the file it names") {

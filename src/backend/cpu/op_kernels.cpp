@@ -130,7 +130,7 @@ void run_by_library(OpRun& run, exec::OpKernel& library, std::byte* workspace) {
   const std::function<void(int64_t, int64_t)> report = [&](int64_t element, int64_t value) {
     run.state.report(run.node.order, run.id, element, value);
   };
-  library.run({{operands.data(), operand_count}, {results.data(), result_count}, workspace, report});
+  library.run({{operands.data(), operand_count}, {results.data(), result_count}, workspace, &report});
 }
 
 }  // namespace

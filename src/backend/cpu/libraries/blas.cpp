@@ -18,8 +18,7 @@ namespace tsl::cpu {
 
 namespace {
 
-// ---- Working memory
-// --------------------------------------------------------------------------------------------------
+// ---- Working memory -------------------------------------------------------------------------------------------------
 
 // The size for which OpenBLAS is built. It is address space: a call writes to a few MiB of it.
 constexpr size_t kBytes = size_t{128} << 20;

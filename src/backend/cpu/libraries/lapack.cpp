@@ -109,7 +109,7 @@ template <class T> class CholeskyKernel final : public FactorisationKernel {
       for (int64_t column = 0; column < n(); ++column)
         out[row * n() + column] = column <= row ? static_cast<T>(lower[row * n() + column]) : T(0);
     }
-    if (!is_done) call.report(i, i);
+    if (!is_done) (*call.report)(i, i);
   }
 };
 
@@ -136,9 +136,9 @@ template <class T> class EighKernel final : public FactorisationKernel {
     for (int64_t row = 0; row < n(); ++row) {
       for (int64_t column = 0; column <= row; ++column) is_finite &= std::isfinite(in[row * n() + column]);
     }
-    if (!is_finite) return call.report(i, i);
+    if (!is_finite) return (*call.report)(i, i);
     std::copy_n(in, n() * n(), columns);
-    if (!decompose(static_cast<int>(n()), columns, values, work, ints)) return call.report(i, i);
+    if (!decompose(static_cast<int>(n()), columns, values, work, ints)) return (*call.report)(i, i);
     if (call.results[0]) {
       T* const out = reinterpret_cast<T*>(call.results[0]) + i * n();
       std::transform(values, values + n(), out, [](double value) { return static_cast<T>(value); });

@@ -114,11 +114,10 @@ void LibraryCall::copy_operands(std::vector<Tensor>& copies) {
 
 /// Returns the call with the values of bind(), in memory of this object.
 exec::OpCall LibraryCall::call_of(const std::vector<uint64_t>& values) {
-  static const auto& no_report = *new std::function<void(int64_t, int64_t)>;
   for (size_t i = 0; i < operands_.size(); ++i) operand_addresses_[i] = reinterpret_cast<const std::byte*>(values[i]);
   for (size_t i = 0; i < results_.size(); ++i)
     result_addresses_[i] = reinterpret_cast<std::byte*>(values[operands_.size() + i]);
-  return {operand_addresses_, result_addresses_, reinterpret_cast<std::byte*>(values.back()), no_report,
+  return {operand_addresses_, result_addresses_, reinterpret_cast<std::byte*>(values.back()), nullptr,
           failed_ ? static_cast<std::byte*>(failed_->data()) : nullptr};
 }
 
