@@ -298,9 +298,10 @@ std::string search_help(Context& context, const std::string& word) {
   Builtins& builtins = context.builtins();
   if (const Value* named = builtins.find(context.names().intern(word))) return help_text(context, *named);
   std::string text;
+  const std::string wanted = in_lower_case(word);
   for (const std::string& name : builtins.names()) {
     const std::string help = help_text(context, *builtins.find(context.names().intern(name)));
-    if (in_lower_case(help).find(in_lower_case(word)) == std::string::npos) continue;
+    if (in_lower_case(help).find(wanted) == std::string::npos) continue;
     const size_t doc = std::min(help.find("\n  "), help.size());
     text += fmt::format("\n  {:<16}{}", name,
                         help.substr(doc, help.find('\n', doc + 1) - doc).substr(doc < help.size() ? 2 : 0));

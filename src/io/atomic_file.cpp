@@ -72,8 +72,7 @@ bool is_temporary_of(std::string_view name, std::string_view target) {
 void remove_left_behind(const std::string& target) {
   const std::string name = fs::path(target).filename().string();
   std::error_code status;
-  for (fs::directory_iterator entry(folder_of(target), status), end; !status && entry != end;
-       entry.increment(status)) {
+  for (fs::directory_iterator entry(folder_of(target), status), end; !status && entry != end; entry.increment(status)) {
     if (!is_temporary_of(entry->path().filename().string(), name)) continue;
     const int left = ::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (left < 0) continue;

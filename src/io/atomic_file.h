@@ -9,9 +9,9 @@
 namespace tsl {
 
 /// Writes a temporary file beside the target and renames it at commit(). A crash, a full disk or a loss of power leaves
-/// the old file or the new one: the file reaches the disk before its new name does. Files that ended processes have left
-/// behind are removed by the next one for the same target. A link is followed. Targets that are no regular files (a
-/// pipe, /dev/stdout) are written directly.
+/// the old file or the new one: the file reaches the disk before its new name does. Files that ended processes have
+/// left behind are removed by the next one for the same target. A link is followed. Targets that are no regular files
+/// (a pipe, /dev/stdout) are written directly.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
