@@ -8,9 +8,9 @@ namespace tsl {
 
 namespace {
 
-constexpr size_t kPart = 1 << 18;     // bytes between two polls
+constexpr size_t kPart = 1 << 18;      // bytes between two polls
 constexpr size_t kMaxShort = 1 << 14;  // bytes of a part that is searched by the C library, again for each kPart bytes
-constexpr size_t kBytesPerWork = 8;   // that are compared or copied in a unit of work
+constexpr size_t kBytesPerWork = 8;    // that are compared or copied in a unit of work
 
 /// A part that is split for the two-way algorithm (Crochemore, Perrin 1991), which takes linear time and no memory.
 struct Split {

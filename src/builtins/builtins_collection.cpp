@@ -241,7 +241,7 @@ class TreeMap {
 
  private:
   static void check_same_kind(const std::vector<Value>& nodes) {
-    for (const Value& node : nodes) {
+    for (const Value& node : nodes) {  // bounded: one for each tree of a call
       if (node.tag() != nodes[0].tag()) {
         fail(ErrorName::structure_mismatch, "tree_map: the structures differ: {} and {}", type_name(nodes[0]),
              type_name(node));

@@ -131,9 +131,11 @@ Value join_builtin(Context& context, Args args) {
   const Value separator = given.is_nil() && !text_first ? make_string("") : given;
   if (!separator.is(Tag::lazy_string)) expect_string(context, separator, "join's separator");
   if (Value text = join_strings(list, separator); !text.is_nil()) return text;
+  constexpr int64_t kPieceWork = 256;  // to make two pieces, and to free them
   Ref<LazyString> joined = make_ref<LazyString>();
   Value item;
   for (int64_t state = 0; iterate(context, list, state, item);) {
+    count_work(kPieceWork);
     if (!joined->pieces.empty()) joined->pieces.push_back({separator, kStrSpec});
     if (!item.is(Tag::lazy_string)) expect_string(context, item, "join's item");
     joined->pieces.push_back({item, kStrSpec});
