@@ -164,9 +164,7 @@ void attack(bool is_interrupted) {
   Generator generator;
   const int wanted = wanted_programs();
   REQUIRE(wanted > 0);
-  for (int accepted = 0; accepted < wanted;) {
-    accepted += check_in_time(t, generator.next(), is_interrupted);
-  }
+  for (int accepted = 0; accepted < wanted;) { accepted += check_in_time(t, generator.next(), is_interrupted); }
 }
 
 }  // namespace
@@ -196,6 +194,20 @@ TEST_CASE("programs that were late by seconds end at the deadline, and at an int
     for (const char* program : programs) check_in_time(t, program, is_interrupted);
     CHECK(t.run("1 + 1") == TSL_OK);
   }
+}
+
+TEST_CASE("the text of a result ends at the deadline, and the engine runs on", "[api][limits][attack]") {
+  Fixture t(limits(false));
+  prepare(t);
+  double late = kGrace;
+  for (int runs = 0; runs < 3 && late >= kGrace; ++runs) {
+    tsl_string text = {nullptr, 0};
+    const double begin = processor_seconds();
+    CHECK(tsl_to_text(t.engine, t.get("shared"), &text) == TSL_LIMIT);
+    late = processor_seconds() - begin - kDeadline;
+  }
+  CHECK(late < kGrace);
+  CHECK(t.text(t.eval("1 + 1")) == "2");
 }
 
 }  // namespace tsl::api_test
