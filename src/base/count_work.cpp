@@ -2,19 +2,19 @@
 
 #include "base/run_watch.h"
 
-namespace tsl {
+namespace tsl::counted_work {
 
 namespace {
 
 constexpr int64_t kWork = 1 << 18;
-constinit thread_local int64_t left_until_poll __attribute__((tls_model("initial-exec"))) = kWork;
 
 }  // namespace
 
-void count_work(int64_t work) {
-  if ((left_until_poll -= work) >= 0) return;
+constinit thread_local int64_t left_until_poll __attribute__((tls_model("initial-exec"))) = kWork;
+
+void poll() {
   left_until_poll = kWork;
   poll_stop();
 }
 
-}  // namespace tsl
+}  // namespace tsl::counted_work

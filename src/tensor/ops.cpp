@@ -141,14 +141,13 @@ Tensor call_beyond_range(Ops& ops, const OpDef& op, std::span<const Operand> ope
 }
 
 constexpr int64_t kCallWork = 256;  // of the least op, by which a builtin that calls many is polled
-constexpr int64_t kOperandWork = 64;
 
 }  // namespace
 
 Tensor Ops::call(Op op, std::span<const Operand> operands, const Attrs& attrs) {
   const OpDef& def = op_def(op);
   check_operands(def, operands);
-  count_work(kCallWork + kOperandWork * static_cast<int64_t>(operands.size()));
+  count_work(kCallWork);
   if (!are_on_one_device(operands)) [[unlikely]]
     return call(op, on_one_device(def, operands), attrs);
   if (def.traits.operands == OperandRule::promoted) return call_elementwise(def, operands, attrs);
