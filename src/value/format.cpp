@@ -1,5 +1,6 @@
 #include "value/format.h"
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "value/builtin.h"
 #include "value/context.h"
@@ -15,7 +16,8 @@ namespace tsl {
 
 std::string quoted(const std::string& text) {
   std::string result = "\"";
-  for (char c : text) {
+  polled_each(text.size(), 4, [&](size_t i) {
+    const char c = text[i];
     switch (c) {
       case '"': result += "\\\""; break;
       case '\\': result += "\\\\"; break;
@@ -26,7 +28,7 @@ std::string quoted(const std::string& text) {
         if (static_cast<unsigned char>(c) < 0x20) result += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
         else result += c;
     }
-  }
+  });
   return result + "\"";
 }
 
@@ -81,6 +83,7 @@ std::string repr_record(Context& context, const Record& record, int depth) {
 
 std::string repr(Context& context, const Value& value, int depth) {
   if (depth > kMaxDepth) return "…";
+  count_work(64);
   switch (value.tag()) {
     case Tag::nil: return "nil";
     case Tag::boolean:

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
+#include "base/long_text.h"
 #include "value/builtin.h"
 #include "value/context.h"
 #include "value/hints.h"
@@ -61,7 +63,9 @@ std::vector<Value> slice_items(Context& context, const std::vector<Value>& items
   const Positions at = positions(context, item, items.size());
   std::vector<Value> result;
   result.reserve(static_cast<size_t>(at.count));
-  for (int64_t i = 0; i < at.count; ++i) result.push_back(items[static_cast<size_t>(at.start + i * at.step)]);
+  polled_each(static_cast<size_t>(at.count), 2, [&](size_t i) {
+    result.push_back(items[static_cast<size_t>(at.start + static_cast<int64_t>(i) * at.step)]);
+  });
   return result;
 }
 
@@ -78,9 +82,9 @@ Value get_in_string(Context& context, const Value& object, const IndexItem& item
     return make_string(text.substr(begin, utf8_width(text, begin)));
   }
   const Positions at = positions(context, item, points.count());
-  if (at.step == 1) return make_string(std::string(characters(at.start, at.start + at.count)));
+  if (at.step == 1) return make_string(copy_text(characters(at.start, at.start + at.count)));
   std::string result;
-  for (int64_t i = 0, n = at.start; i < at.count; ++i, n += at.step) result += characters(n, n + 1);
+  for (int64_t i = 0, n = at.start; i < at.count; ++i, n += at.step) append_text(result, characters(n, n + 1));
   return make_string(std::move(result));
 }
 
@@ -99,10 +103,10 @@ Value get_in_range(Context& context, const Value& object, const IndexItem& item)
     part->end = from_dim(begin + bounds.start + bounds.count);
     return Value(part);
   }
-  std::vector<Value> items;
+  Collector items;
   for (int64_t i = 0, n = bounds.count.pin(); i < n; ++i)
-    items.push_back(from_dim(begin + bounds.start + Dim(i * bounds.step)));
-  return make_list(std::move(items));
+    items.add(from_dim(begin + bounds.start + Dim(i * bounds.step)));
+  return make_list(items.take());
 }
 
 /// Lists the first keys of a record, for a hint; "" if it has none.
