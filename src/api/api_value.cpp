@@ -215,6 +215,7 @@ tsl_status tsl_get_field(tsl_engine engine, tsl_value record, tsl_string key, ts
 
 tsl_status tsl_display(tsl_engine engine, tsl_value value, tsl_string* text) {
   return read(engine, value, text, [=](Host& host, const Value& v) {
+    const RunWatch::Scope scope(host.engine().watch, host.engine().options().limits);
     host.text = display(host.engine(), v);
     *text = string_of(host.text);
   });
@@ -222,6 +223,7 @@ tsl_status tsl_display(tsl_engine engine, tsl_value value, tsl_string* text) {
 
 tsl_status tsl_to_text(tsl_engine engine, tsl_value value, tsl_string* text) {
   return read(engine, value, text, [=](Host& host, const Value& v) {
+    const RunWatch::Scope scope(host.engine().watch, host.engine().options().limits);
     host.text = to_string(host.engine(), v);
     *text = string_of(host.text);
   });

@@ -5,6 +5,8 @@
 #include "builtins/builtins.h"
 #include "value/context.h"
 #include "value/format.h"
+#include "value/runtime.h"
+#include "value/text_builder.h"
 #include "value/utf8.h"
 #include "vm/arguments.h"
 #include "vm/operators.h"
@@ -15,7 +17,10 @@ namespace {
 
 constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
 
-std::string mapped(std::string text, char first, char last, int shift) {
+/// Returns a copy of a text with the letters of a range shifted.
+std::string mapped(const std::string& given, char first, char last, int shift) {
+  require_host_bytes(given.size());
+  std::string text = given;
   for (char& c : text)
     if (c >= first && c <= last) c = static_cast<char>(c + shift);
   return text;
@@ -57,17 +62,15 @@ Value replace_builtin(Context& context, Args args) {
   const std::string& old = expect_string(context, args[1], "the text to replace");
   const std::string& now = expect_string(context, args[2], "the replacement");
   if (old.empty()) fail(ErrorName::empty_text, "replace: the text to replace is empty");
-  std::string result;
+  TextBuilder result;
+  const std::string_view all = text;
   size_t at = 0;
-  StopMeter meter;
   for (size_t found; (found = text.find(old, at)) != std::string::npos; at = found + old.size()) {
-    meter.count(static_cast<int64_t>(found - at + now.size()));
-    require_host_bytes(result.size());
-    result.append(text, at, found - at);
+    result += all.substr(at, found - at);
     result += now;
   }
-  result.append(text, at, std::string::npos);
-  return make_string(std::move(result));
+  result += all.substr(at);
+  return make_string(result.take());
 }
 
 /// Joins the items of a list if all are strings; returns nil otherwise.
@@ -89,6 +92,19 @@ Value join_strings(const Value& list, const Value& separator) {
   return make_string(std::move(text));
 }
 
+/// Joins strings whose texts are known.
+std::string joined_items(Context& context, const Value& list, const Value& separator) {
+  const std::string& between = expect_string(context, separator, "join's separator");
+  TextBuilder text;
+  Value item;
+  bool is_first = true;
+  for (int64_t state = 0; iterate(context, list, state, item); is_first = false) {
+    if (!is_first) text += between;
+    text += expect_string(context, item, "join's item");
+  }
+  return text.take();
+}
+
 // Accepts join(list, separator), and join(separator, list) for ", ".join(list).
 Value join_builtin(Context& context, Args args) {
   const bool text_first = is_text(args[0]);
@@ -97,6 +113,7 @@ Value join_builtin(Context& context, Args args) {
   const Value separator = given.is_nil() && !text_first ? make_string("") : given;
   if (!separator.is(Tag::lazy_string)) expect_string(context, separator, "join's separator");
   if (Value text = join_strings(list, separator); !text.is_nil()) return text;
+  if (!context.runtime().is_tracing()) return make_string(joined_items(context, list, separator));
   Ref<LazyString> joined = make_ref<LazyString>();
   Value item;
   for (int64_t state = 0; iterate(context, list, state, item);) {

@@ -179,9 +179,11 @@ constexpr uint64_t kBytesPerValue = 64;
 
 void check_json_size(const Value& v, const std::string& path) {
   const auto weigh = [](const Value& leaf) -> uint64_t {
+    if (leaf.is(Tag::string)) return 1 + 2 * leaf.as<String>().text.size() / kBytesPerValue;  // copied, and as text
     return leaf.is(Tag::tensor) ? 1 + static_cast<uint64_t>(element_count(leaf.tensor().shape()).hint()) : 1;
   };
   const uint64_t bytes = OccurrenceCounter(kMaxDepth, weigh).count(v) * kBytesPerValue;
+  require_host_bytes(bytes);
   if (bytes <= static_cast<uint64_t>(memory_limit())) return;
   fail(ErrorName::file_too_large, "cannot save {}: the value takes {} as JSON", path,
        format_bytes(static_cast<double>(bytes)));

@@ -161,7 +161,10 @@ Value repeat(Context& context, const Value& sequence, const Value& count) {
 }
 
 Value join_lazy_strings(const Value& a, const Value& b) {
-  if (a.is(Tag::string) && b.is(Tag::string)) return make_string(a.as<String>().text + b.as<String>().text);
+  if (a.is(Tag::string) && b.is(Tag::string)) {
+    require_host_bytes(a.as<String>().text.size() + b.as<String>().text.size());
+    return make_string(a.as<String>().text + b.as<String>().text);
+  }
   Ref<LazyString> joined = make_ref<LazyString>();
   for (const Value* part : {&a, &b}) {
     if (part->is(Tag::string)) {
@@ -175,8 +178,11 @@ Value join_lazy_strings(const Value& a, const Value& b) {
 }
 
 template <class Items> Value concatenate(const Value& a, const Value& b) {
-  std::vector<Value> items = a.as<Items>().items;
   const std::vector<Value>& more = b.as<Items>().items;
+  require_host_bytes((a.as<Items>().items.size() + more.size()) * sizeof(Value));
+  std::vector<Value> items;
+  items.reserve(a.as<Items>().items.size() + more.size());
+  items = a.as<Items>().items;
   items.insert(items.end(), more.begin(), more.end());
   Ref<Items> joined = make_ref<Items>();
   joined->items = std::move(items);

@@ -1,0 +1,106 @@
+// Memory of the process while scripts make long texts and many names under a limit of host memory.
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include <malloc.h>
+
+#include "api/api.h"
+#include "catch.h"
+
+namespace tsl::api_test {
+
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr uint64_t kMostGrowth = 1024 * kMiB;  // a sanitizer keeps what was freed
+#else
+constexpr uint64_t kMostGrowth = 160 * kMiB;
+#endif
+
+/// Returns a number of bytes that the system tells of this process.
+uint64_t status_bytes(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    if (word != name + ":") continue;
+    uint64_t kilobytes = 0;
+    status >> kilobytes;
+    return kilobytes << 10;
+  }
+  return 0;
+}
+
+/// Returns by how much the process grows at most while body() runs.
+template <class Body> uint64_t peak_growth(Body&& body) {
+  malloc_trim(0);
+  const uint64_t before = status_bytes("VmRSS");
+  std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins anew
+  body();
+  return status_bytes("VmHWM") - std::min(status_bytes("VmHWM"), before);
+}
+
+void ignore(void*, tsl_string) {}
+
+void limit(tsl_config& config) {
+  config.threads = 1;
+  config.capabilities = TSL_ALLOW_COMPILE;
+  config.memory_limit = 64 * kMiB;
+  config.host_memory_limit = 64 * kMiB;
+  config.output = ignore;
+}
+
+}  // namespace
+
+TEST_CASE("a text under construction counts towards the limit of host memory", "[api][limits]") {
+  const char* const programs[] = {
+      "str([\"x\" * 1000000] * 3000)",
+      "repr([\"x\" * 1000000] * 3000)",
+      "print([\"x\" * 1000000] * 3000, 1)",
+      "let s = [\"x\" * 1000000] * 3000\nf\"{s}\"",
+      "join(([\"x\" * 1000000] * 3000), \",\")",
+      "(\"a\" * 10000).replace(\"a\", \"x\" * 300000)",
+      "(\"x\" * 1000000) * 200",
+      "let s = \"x\" * 40000000\nf\"{s}{s}{s}{s}{s}{s}{s}{s}\"",
+      "let s = \"x\" * 40000000\nf\"{s:>10}\"",
+      "let s = \"x\" * 40000000\ns + s",
+      "let a = [0] * 3000000\na + a",
+      "{k: [\"\\n\" * 1000000] * 3000} |> str",
+      "error([\"x\" * 1000000] * 3000)",
+      "assert(false, [\"x\" * 1000000] * 3000)",
+  };
+  Fixture t(limit);
+  for (const char* source : programs) {
+    INFO(source);
+    CHECK(peak_growth([&] { CHECK(t.run(std::string("try { ") + source + " } catch e { }") == TSL_LIMIT); }) <
+          kMostGrowth);
+    INFO(t.message());
+    CHECK(t.message().find("bytes for strings, lists and records") != std::string::npos);
+    CHECK(t.text(t.eval("len(\"x\" * 10000000)")) == "10000000");
+  }
+}
+
+TEST_CASE("print writes a long text piece by piece", "[api][limits]") {
+  uint64_t printed = 0;
+  Fixture t([&](tsl_config& config) {
+    limit(config);
+    config.output = [](void* user, tsl_string text) { *static_cast<uint64_t*>(user) += text.length; };
+    config.user = &printed;
+  });
+  CHECK(peak_growth([&] { CHECK(t.run("print([\"x\" * 1000000] * 300)\nprint(\"x\" * 40000000)") == TSL_OK); }) <
+        kMostGrowth);
+  CHECK(printed == 300 * 1'000'002 + 2 * 299 + 2 + 1 + 40'000'001);
+}
+
+TEST_CASE("the text of a result keeps the limit and the deadline", "[api][limits]") {
+  Fixture t([](tsl_config& config) {
+    limit(config);
+    config.time_limit = 5;
+  });
+  const tsl_value value = t.eval("[\"x\" * 1000000] * 3000");
+  tsl_string text = {};
+  CHECK(peak_growth([&] { CHECK(tsl_to_text(t.engine, value, &text) == TSL_LIMIT); }) < kMostGrowth);
+  CHECK(t.text(t.eval("[1, 2]")) == "[1, 2]");
+}
+
+}  // namespace tsl::api_test
