@@ -304,7 +304,7 @@ std::string in_lower_case(std::string_view text) {
 /// Returns the help of the builtin of that name; otherwise a line for each builtin whose help contains the word.
 std::string search_help(Context& context, const std::string& word) {
   Builtins& builtins = context.builtins();
-  if (const Value* named = builtins.find(context.names().intern(word))) return help_text(context, *named);
+  if (const Value* named = builtins.find(context.names().find(word))) return help_text(context, *named);
   std::string text;
   for (const std::string& name : builtins.names()) {
     const std::string help = help_text(context, *builtins.find(context.names().intern(name)));

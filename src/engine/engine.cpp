@@ -156,7 +156,8 @@ const report::Recording* Engine::recording() const {
 }
 
 const Value* Engine::find(std::string_view name) {
-  const Name known = names().intern(std::string(name));
+  const Name known = names().find(name);
+  if (!known) return nullptr;
   const Value* variable = prompt_->find(known);
   return variable ? variable : builtins_->find(known);
 }

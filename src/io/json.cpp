@@ -50,7 +50,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   bool start_object(size_t) override { return open(Value(make_ref<Record>())); }
   bool key(string_t& value) override {
     meter_.count(kWorkOfItem);
-    open_.back().key = context_.names().intern(value);
+    open_.back().key = HeldName(context_.names(), value);
     has_value_ = false;
     return true;
   }
@@ -75,7 +75,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
  private:
   struct Open {
     Value container;
-    Name key = nullptr;  // of the value that is read next
+    HeldName key;  // of the value that is read next
   };
 
   bool add(Value value) {
@@ -91,7 +91,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   bool open(Value container) {
     if (open_.size() > kMaxDepth)
       fail_to_load(ErrorName::malformed_file, path_, fmt::format("it is nested more than {} deep", kMaxDepth));
-    open_.push_back({std::move(container)});
+    open_.push_back({std::move(container), {}});
     return true;
   }
   bool close() {

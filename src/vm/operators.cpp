@@ -257,7 +257,7 @@ bool contains(Context& context, const Value& item, const Value& container) {
   if (container.is(Tag::list)) return any_equal(container.as<List>().items);
   if (container.is(Tag::tuple)) return any_equal(container.as<Tuple>().items);
   if (container.is(Tag::record))
-    return container.as<Record>().find(context.names().intern(expect_string(context, item, "a key"))) != nullptr;
+    return container.as<Record>().find(context.names().find(expect_string(context, item, "a key"))) != nullptr;
   if (is_text(container) && is_text(item))
     return expect_string(context, container, "str").find(expect_string(context, item, "str")) != std::string::npos;
   if (container.is(Tag::range)) {

@@ -103,4 +103,45 @@ TEST_CASE("the text of a result keeps the limit and the deadline", "[api][limits
   CHECK(t.text(t.eval("[1, 2]")) == "[1, 2]");
 }
 
+TEST_CASE("names that no record and no code holds are freed", "[api][limits]") {
+  const char* const uses[] = {
+      "has(r, key)",
+      "key in r",
+      "try { r[key] } catch e { }",
+      "var s = {}\ns[key] = i",
+      "var s = {a: 1}\ns[key] = i\ns[key + \"b\"] = i\nr = s",
+  };
+  const auto program = [](const std::string& use, const std::string& end) {
+    return "let long = \"x\" * 1000\nvar r = {a: 1}\nfor i in 0..30000 {\nlet key = long + str(i) + \"" + end + "\"\n" +
+           use + " }\nr = nil";
+  };
+  Fixture t(limit);
+  for (const char* use : uses) {
+    INFO(use);
+    CHECK(t.run(program(use, "first")) == TSL_OK);  // takes what such a run takes at a time
+    CHECK(peak_growth([&] { CHECK(t.run(program(use, "second")) == TSL_OK); }) < 8 * kMiB);
+  }
+  const tsl_value record = t.eval("{a: 1}");
+  const std::string name(1000, 'x');
+  CHECK(peak_growth([&] {
+          tsl_value value = {0};
+          for (int i = 0; i < 30'000; ++i) {
+            CHECK(tsl_get(t.engine, str(name + std::to_string(i)), &value) != TSL_OK);
+            CHECK(tsl_get_field(t.engine, record, str(name + std::to_string(i)), &value) != TSL_OK);
+          }
+        }) < 8 * kMiB);
+}
+
+TEST_CASE("names that records hold count towards the limit of host memory", "[api][limits]") {
+  Fixture t(limit);
+  for (int i = 0; i < 5; ++i) {
+    CHECK(peak_growth([&] {
+            CHECK(t.run("let long = \"x\" * 10000\nvar r = {}\nvar i = 0\n"
+                        "try { while true { i += 1\nr[long + str(i)] = i } } catch e { }") == TSL_LIMIT);
+          }) < kMostGrowth);
+    CHECK(t.run("var r = nil") == TSL_OK);
+    CHECK(t.text(t.eval("len(\"x\" * 40000000)")) == "40000000");
+  }
+}
+
 }  // namespace tsl::api_test
