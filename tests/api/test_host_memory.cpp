@@ -144,4 +144,14 @@ TEST_CASE("names that records hold count towards the limit of host memory", "[ap
   }
 }
 
+TEST_CASE("compiled plans that were used least recently are evicted by their bytes", "[api][limits]") {
+  Fixture t(limit);
+  const std::string function = "@compile\nfn f(x) {\nvar y = x\nfor i in 0..300 {\ny = sin(y) * 1.01\n}\nreturn y\n}\n";
+  CHECK(t.run(function + "var n = 3\nf(ones([n]))\nf(ones([n + 1]))\nlet first = f(ones([2]))") == TSL_OK);
+  CHECK(peak_growth([&] {
+          for (int i = 0; i < 60; ++i) CHECK(t.run("n += 1\nf(ones([n]))") == TSL_OK);
+        }) < 64 * kMiB);
+  CHECK(t.text(t.eval("(f(ones([2])) == first).all().item()")) == "true");
+}
+
 }  // namespace tsl::api_test
