@@ -6,7 +6,8 @@ namespace tsl {
 
 namespace {
 
-constexpr size_t kMostKept = 1 << 16;  // of a text that is passed on
+constexpr size_t kMostKept = 1 << 16;       // of a text that is passed on
+constexpr size_t kMostUncounted = 1 << 12;  // of a text that need not ask yet
 
 }  // namespace
 
@@ -31,6 +32,7 @@ bool TextBuilder::has_room(std::string_view part) {
     }
   }
   const size_t size = text_.size() + part.size();
+  if (size <= kMostUncounted) return true;
   if (size > text_.capacity()) reserve(std::max(size, text_.empty() ? size : 2 * text_.capacity()));
   return true;
 }

@@ -239,13 +239,18 @@ template <class Step> auto at_value(int value, Step step) {
   }
 }
 
+void add_value(TextBuilder& to, Context& context, const Value& value, const std::string& spec) {
+  if (value.is_number()) to += format_value(context, value, spec);  // short
+  else add_format(to, context, value, spec);
+}
+
 /// Formats an f-string whose values are all known.
 std::string join_template(Context& context, const Template& parts, const Value* values) {
   TextBuilder text;
   int value = 0;
   for (const TemplatePart& part : parts) {
     if (part.text) text += *part.text;
-    else at_value(value, [&] { add_format(text, context, values[value], part.spec); });
+    else at_value(value, [&] { add_value(text, context, values[value], part.spec); });
     value += part.text == nullptr;
   }
   return text.take();
