@@ -154,4 +154,13 @@ TEST_CASE("compiled plans that were used least recently are evicted by their byt
   CHECK(t.text(t.eval("(f(ones([2])) == first).all().item()")) == "true");
 }
 
+TEST_CASE("texts that cannot be read are not kept", "[api][limits]") {
+  Fixture t(limit);
+  const std::string comment = "# " + std::string(1'000'000, 'x') + "\n";
+  CHECK(t.run(comment + "let a = ") == TSL_SYNTAX);
+  CHECK(peak_growth([&] {
+          for (int i = 0; i < 100; ++i) CHECK(t.run(comment + "let a = ") == TSL_SYNTAX);
+        }) < 32 * kMiB);
+}
+
 }  // namespace tsl::api_test
