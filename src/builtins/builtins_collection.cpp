@@ -221,7 +221,7 @@ Value keys_builtin(Context&, Args args) {
 Value values_builtin(Context&, Args args) { return make_list(args[0].as<Record>().values); }
 
 Value has_builtin(Context& context, Args args) {
-  const Name key = context.names().intern(expect_string(context, args[1], "a record's key"));
+  const Name key = context.names().find(expect_string(context, args[1], "a record's key"));
   return args[0].as<Record>().find(key) != nullptr;
 }
 

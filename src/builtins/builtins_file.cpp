@@ -77,11 +77,11 @@ FileKind kind_to_load(const std::string& path) {
 
 Value record_of(Context& context, const std::string& path, std::vector<NamedTensor> tensors,
                 const std::vector<UnreadEntry>& unread) {
-  std::vector<std::pair<Name, Value>> entries;
+  Value record = make_record({});
   for (NamedTensor& item : tensors) {  // bounded: by the limit of entries of a file
-    entries.emplace_back(context.names().intern(item.name), Value(context.runtime().to_device(std::move(item.tensor))));
+    record.as<Record>().set(HeldName(context.names(), item.name),
+                            Value(context.runtime().to_device(std::move(item.tensor))));
   }
-  Value record = make_record(std::move(entries));
   if (unread.empty()) return record;
   auto reasons = std::make_shared<std::vector<std::pair<std::string, std::string>>>();
   for (const UnreadEntry& each : unread)  // bounded: likewise

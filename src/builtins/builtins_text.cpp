@@ -9,6 +9,8 @@
 #include "builtins/builtins.h"
 #include "value/context.h"
 #include "value/format.h"
+#include "value/runtime.h"
+#include "value/text_builder.h"
 #include "value/utf8.h"
 #include "vm/arguments.h"
 #include "vm/operators.h"
@@ -53,7 +55,9 @@ size_t find_character(std::string_view text, size_t at, const CharacterSet& set,
   return at;
 }
 
+/// Returns a copy of a text with the letters of a range shifted.
 std::string mapped(std::string_view given, char first, char last, int shift) {
+  require_host_bytes(given.size());
   std::string text = copy_text(given);
   polled_each(text.size(), 1, [&](size_t i) {
     if (text[i] >= first && text[i] <= last) text[i] = static_cast<char>(text[i] + shift);
@@ -91,15 +95,15 @@ Value replace_builtin(Context& context, Args args) {
   const std::string& old = expect_string(context, args[1], "the text to replace");
   const std::string& now = expect_string(context, args[2], "the replacement");
   if (old.empty()) fail(ErrorName::empty_text, "replace: the text to replace is empty");
-  std::string result;
+  TextBuilder result;
+  const std::string_view all = text;
   size_t at = 0;
   for (size_t found; (found = find_text(text, old, at)) != std::string::npos; at = found + old.size()) {
-    require_host_bytes(result.size());
-    append_text(result, std::string_view(text).substr(at, found - at));
-    append_text(result, now);
+    result += all.substr(at, found - at);
+    result += now;
   }
-  append_text(result, std::string_view(text).substr(at));
-  return make_string(std::move(result));
+  result += all.substr(at);
+  return make_string(result.take());
 }
 
 /// Joins the items of a list if all are strings; returns nil otherwise.
@@ -123,6 +127,19 @@ Value join_strings(const Value& list, const Value& separator) {
   return make_string(std::move(text));
 }
 
+/// Joins strings whose texts are known.
+std::string joined_items(Context& context, const Value& list, const Value& separator) {
+  const std::string& between = expect_string(context, separator, "join's separator");
+  TextBuilder text;
+  Value item;
+  bool is_first = true;
+  for (int64_t state = 0; iterate(context, list, state, item); is_first = false) {
+    if (!is_first) text += between;
+    text += expect_string(context, item, "join's item");
+  }
+  return text.take();
+}
+
 // Accepts join(list, separator), and join(separator, list) for ", ".join(list).
 Value join_builtin(Context& context, Args args) {
   const bool text_first = is_text(args[0]);
@@ -131,6 +148,7 @@ Value join_builtin(Context& context, Args args) {
   const Value separator = given.is_nil() && !text_first ? make_string("") : given;
   if (!separator.is(Tag::lazy_string)) expect_string(context, separator, "join's separator");
   if (Value text = join_strings(list, separator); !text.is_nil()) return text;
+  if (!context.runtime().is_tracing()) return make_string(joined_items(context, list, separator));
   constexpr int64_t kPieceWork = 256;  // to make two pieces, and to free them
   Ref<LazyString> joined = make_ref<LazyString>();
   Value item;

@@ -12,6 +12,7 @@
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "value/signature.h"
+#include "value/text_builder.h"
 #include "vm/arguments.h"
 #include "vm/operators.h"
 
@@ -36,10 +37,17 @@ Value text_of(Context& context, const Value& value) {
 Value print_builtin(Context& context, Args args) {
   bool known = true;
   for (const Value& v : args.values) known = known && is_known(context, v);
+  if (known && args.size() == 1 && !context.runtime().is_tracing()) {
+    context.runtime().effect_print(args[0]);  // which writes a long text piece by piece
+    return Value();
+  }
   if (known) {
-    std::string line;
-    for (size_t i = 0; i < args.size(); ++i) line += (i == 0 ? "" : " ") + to_string(context, args[i]);
-    context.runtime().effect_print(make_string(std::move(line)));
+    TextBuilder line;
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (i > 0) line += ' ';
+      add_string(line, context, args[i]);
+    }
+    context.runtime().effect_print(make_string(line.take()));
     return Value();
   }
   Ref<LazyString> line = make_ref<LazyString>();
@@ -305,7 +313,7 @@ std::string in_lower_case(std::string_view text) {
 /// Returns the help of the builtin of that name; otherwise a line for each builtin whose help contains the word.
 std::string search_help(Context& context, const std::string& word) {
   Builtins& builtins = context.builtins();
-  if (const Value* named = builtins.find(context.names().intern(word))) return help_text(context, *named);
+  if (const Value* named = builtins.find(context.names().find(word))) return help_text(context, *named);
   std::string text;
   const std::string wanted = in_lower_case(word);
   for (const std::string& name : builtins.names()) {

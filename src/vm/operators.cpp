@@ -172,6 +172,7 @@ Value repeat(Context& context, const Value& sequence, const Value& count) {
 Value join_lazy_strings(const Value& a, const Value& b) {
   if (a.is(Tag::string) && b.is(Tag::string)) {
     const std::string &first = a.as<String>().text, &second = b.as<String>().text;
+    require_host_bytes(first.size() + second.size());
     count_work(static_cast<int64_t>((first.size() + second.size()) / 8));
     return make_string(first + second);
   }
@@ -189,6 +190,7 @@ Value join_lazy_strings(const Value& a, const Value& b) {
 
 template <class Items> Value concatenate(const Value& a, const Value& b) {
   const std::vector<Value>&first = a.as<Items>().items, &second = b.as<Items>().items;
+  require_host_bytes((first.size() + second.size()) * sizeof(Value));
   std::vector<Value> items;
   items.reserve(first.size() + second.size());
   append_items(items, first);
@@ -269,7 +271,7 @@ bool contains(Context& context, const Value& item, const Value& container) {
   if (container.is(Tag::list)) return any_equal(container.as<List>().items);
   if (container.is(Tag::tuple)) return any_equal(container.as<Tuple>().items);
   if (container.is(Tag::record))
-    return container.as<Record>().find(context.names().intern(expect_string(context, item, "a key"))) != nullptr;
+    return container.as<Record>().find(context.names().find(expect_string(context, item, "a key"))) != nullptr;
   if (is_text(container) && is_text(item))
     return find_text(expect_string(context, container, "str"), expect_string(context, item, "str")) !=
            std::string_view::npos;
