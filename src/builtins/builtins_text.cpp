@@ -133,7 +133,7 @@ std::string joined_items(Context& context, const Value& list, const Value& separ
   TextBuilder text;
   Value item;
   bool is_first = true;
-  for (int64_t state = 0; iterate(context, list, state, item); is_first = false) {
+  for (int64_t state = 0; iterate(context, list, state, item); is_first = false) {  // bounded: the builder polls
     if (!is_first) text += between;
     text += expect_string(context, item, "join's item");
   }
