@@ -127,12 +127,15 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     exec::Timeline* const timeline = gpu_.timeline();
     if (exec::checks_addresses()) exec::AddressCheck(plan_, inputs, symbols).check_kernels();
     memory_.bind(inputs, donated);
-    last_began_at_.reset();
+    overwriting_began_at_.reset();
     RunError error;
     try {
       if (bound_epoch_ != memory_.address_epoch()) check_devices(inputs);
       for (LaunchUnit& unit : units_) choose_kernels(unit, symbols);
       if (scratch_bytes_ > 0) scratch_ = gpu_.allocator.allocate(scratch_bytes_);
+      for (LaunchUnit& unit : units_) {
+        if (unit.library) unit.library->reserve_copies();
+      }
       if (timeline) set_activities(*timeline);
       {
         const exec::ActivityScope launching(timeline, ActivityKind::launch);
@@ -152,9 +155,16 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     return error;
   }
 
-  /// Whether the run may have overwritten donated inputs. Only kernels of the last step do: the plan lets nothing
-  /// overwrite an input before the last op that allocates while it runs (Plan::donors).
-  bool has_written() const { return memory_.has_donors() && last_began_at_ && launches() != *last_began_at_; }
+  /// Whether the run may have overwritten donated inputs.
+  bool has_written() const {
+    return memory_.has_donors() && overwriting_began_at_ && launches() != *overwriting_began_at_;
+  }
+  /// Whether the step has the first launch that may overwrite donated inputs.
+  bool overwrites_first(const Step& step) const {
+    const size_t first = memory_.first_overwriting();
+    if (!step.launcher) return step.launch == first;
+    return std::any_of(step.units.begin(), step.units.end(), [&](size_t u) { return units_[u].launch == first; });
+  }
   uint64_t launches() const { return gpu_.device.counters().kernel_launches + gpu_.device.counters().graph_launches; }
 
   void check_devices(const exec::Inputs& inputs) const {
@@ -443,7 +453,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   RunError run_steps(std::span<const Scalar> symbols) {
     for (Step& step : steps_) {
       if (has_constants(step) && has_made_constants_) continue;
-      if (&step == &steps_.back()) last_began_at_ = launches();
+      if (overwrites_first(step)) overwriting_began_at_ = step.launcher ? launches() : kUnset;
       observe(step, &exec::LaunchObserver::before);
       if (RunError error = run_step(step, symbols)) return error;
       observe(step, &exec::LaunchObserver::after);
@@ -554,7 +564,8 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   CudaGraphLauncher* reporting_ = nullptr;  // the last launcher with kernels that may report failures
   bool may_fail_alone_ = false;             // a standalone op may fail, which the host learns as it runs
   exec::LaunchObserver* observer_ = nullptr;
-  std::optional<uint64_t> last_began_at_;  // value of launches() when the current run reached its last step
+  // The value of launches() when the current run reached the step that overwrites_first(); kUnset: an op on the host.
+  std::optional<uint64_t> overwriting_began_at_;
 };
 
 }  // namespace
