@@ -73,6 +73,8 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       for (uint32_t launch = 0; launch < plan_.launches.size(); ++launch) add_launch(launch);
       link_calls();
     }
+    const auto first = std::find_if(steps_.begin(), steps_.end(), [&](const Step& s) { return overwrites_first(s); });
+    if (first != steps_.end()) overwriting_step_ = &*first;
     load_all();
     for (const exec::KernelSource& each : edited) replace_kernel(each);
   }
@@ -133,9 +135,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       if (bound_epoch_ != memory_.address_epoch()) check_devices(inputs);
       for (LaunchUnit& unit : units_) choose_kernels(unit, symbols);
       if (scratch_bytes_ > 0) scratch_ = gpu_.allocator.allocate(scratch_bytes_);
-      for (LaunchUnit& unit : units_) {
-        if (unit.library) unit.library->reserve_copies();
-      }
+      for (const auto& library : copying_) library->reserve_copies();
       if (timeline) set_activities(*timeline);
       {
         const exec::ActivityScope launching(timeline, ActivityKind::launch);
@@ -241,6 +241,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       use.scratch = true;
       scratch_bytes_ = std::max(scratch_bytes_, library->workspace_bytes());
     }
+    if (library->copies_operands()) copying_.push_back(library);
     std::vector<KernelCall>& calls = step.launcher->calls();
     calls.emplace_back();
     calls.back().name = library->name();
@@ -453,7 +454,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   RunError run_steps(std::span<const Scalar> symbols) {
     for (Step& step : steps_) {
       if (has_constants(step) && has_made_constants_) continue;
-      if (overwrites_first(step)) overwriting_began_at_ = step.launcher ? launches() : kUnset;
+      if (&step == overwriting_step_) overwriting_began_at_ = step.launcher ? launches() : kUnset;
       observe(step, &exec::LaunchObserver::before);
       if (RunError error = run_step(step, symbols)) return error;
       observe(step, &exec::LaunchObserver::after);
@@ -553,8 +554,9 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   bool has_made_constants_ = false;
   std::optional<GraphState> told_graphs_;  // what the observers know of the last run
   std::vector<LaunchUnit> units_;
-  std::vector<LaunchUse> uses_;  // per launch
-  uint32_t library_count_ = 0;   // calls that use a kept workspace
+  std::vector<LaunchUse> uses_;                        // per launch
+  uint32_t library_count_ = 0;                         // calls that use a kept workspace
+  std::vector<std::shared_ptr<LibraryCall>> copying_;  // calls that copy operands
   std::vector<Step> steps_;
   Ref<Storage> scratch_;
   uint64_t scratch_bytes_ = 0;
@@ -564,7 +566,8 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   CudaGraphLauncher* reporting_ = nullptr;  // the last launcher with kernels that may report failures
   bool may_fail_alone_ = false;             // a standalone op may fail, which the host learns as it runs
   exec::LaunchObserver* observer_ = nullptr;
-  // The value of launches() when the current run reached the step that overwrites_first(); kUnset: an op on the host.
+  const Step* overwriting_step_ = nullptr;  // the first that may overwrite donated inputs; null: none does
+  // The value of launches() when the current run reached that step; kUnset: an op on the host.
   std::optional<uint64_t> overwriting_began_at_;
 };
 

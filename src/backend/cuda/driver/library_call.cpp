@@ -60,9 +60,11 @@ LibraryCall::LibraryCall(Gpu& gpu, const Plan& plan, const Kernel& kernel, std::
 
 LibraryCall::~LibraryCall() = default;
 
-bool LibraryCall::is_recordable() const {
-  return library_->is_recordable() && std::none_of(operands_.begin(), operands_.end(),
-                                                   [](const Operand& operand) { return operand.copy != nullptr; });
+bool LibraryCall::is_recordable() const { return library_->is_recordable() && !copies_operands(); }
+
+bool LibraryCall::copies_operands() const {
+  return std::any_of(operands_.begin(), operands_.end(),
+                     [](const Operand& operand) { return operand.copy != nullptr; });
 }
 
 GeneratedKernels LibraryCall::failure_report() const {

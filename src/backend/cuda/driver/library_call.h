@@ -27,6 +27,7 @@ class LibraryCall final : public LibraryWork {
   /// Returns the kernel that reports after the call what failed; none: the node cannot fail.
   GeneratedKernels failure_report() const;
 
+  bool copies_operands() const;
   /// Allocates memory for copies of operands before a run begins, which enqueue() gives back for them: so it fails
   /// where nothing has been overwritten yet.
   void reserve_copies();
