@@ -43,6 +43,12 @@ random_seed() {
   echo $((RANDOM * 32768 + RANDOM))
 }
 
+# attack: 2,000 programs of builtins with long arguments end at their deadlines and at interrupts
+part_attack() {
+  build release -- test_api
+  TSL_ATTACK_PROGRAMS=1000 build/release/tests/test_api "[attack]"
+}
+
 # clang: the suite, built with Clang
 part_clang() {
   need clang++-14 clang-14

@@ -370,7 +370,8 @@ TSL_API tsl_status tsl_get_item(tsl_engine engine, tsl_value value, size_t index
 TSL_API tsl_status tsl_get_key(tsl_engine engine, tsl_value record, size_t index, tsl_string* key);
 /* Reads a field of a record or a member of a module. TSL_NAME if there is none. */
 TSL_API tsl_status tsl_get_field(tsl_engine engine, tsl_value record, tsl_string key, tsl_value* result);
-/* Formats a value as print() does. The text is valid until the next call with this engine. */
+/* Formats a value as print() does, within the limits of a run (TSL_LIMIT, TSL_INTERRUPT). The text is valid until the
+ * next call with this engine. */
 TSL_API tsl_status tsl_to_text(tsl_engine engine, tsl_value value, tsl_string* text);
 /* Formats a value as the prompt of `tsl` does: with the dtype, shape and device of a tensor, on several lines if one
  * does not hold it, and cut where it is long. The text is valid until the next call with this engine. */

@@ -153,7 +153,7 @@ class Value {
     if (status != TSL_OK) return detail::error_of(engine_, status);
     return static_cast<T*>(object);
   }
-  /// Formats the value as print() does.
+  /// Formats the value as print() does; "" if a limit of a run or an interrupt ends that.
   std::string text() const {
     tsl_string text = {nullptr, 0};
     tsl_to_text(engine_, handle_, &text);

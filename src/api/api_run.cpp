@@ -157,8 +157,9 @@ tsl_status tsl_call_named(tsl_engine engine, tsl_value function, const tsl_value
     if (named > count || count > kMost) throw Misuse{"more names than arguments, or more than 1000 arguments"};
     CallShape shape;
     shape.positional = static_cast<uint16_t>(count - named);
+    std::vector<HeldName> held;
     for (size_t i = 0; i < named; ++i)
-      shape.names.push_back(host.engine().names().intern(std::string(text_of(names[i], "names"))));
+      shape.names.push_back(held.emplace_back(host.engine().names(), text_of(names[i], "names")));
     Value value = host.engine().call_from_host(callee, args.span(), named > 0 ? &shape : nullptr);
     if (result) host.put(result, std::move(value));
   });

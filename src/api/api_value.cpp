@@ -120,7 +120,7 @@ tsl_status tsl_new_record(tsl_engine engine, const tsl_string* keys, const tsl_v
     Ref<Record> record = make_ref<Record>();
     record->keys = make_ref<RecordKeys>();
     for (size_t i = 0; i < count; ++i) {
-      const Name key = host.engine().names().intern(std::string(text_of(keys[i], "keys")));
+      const HeldName key(host.engine().names(), text_of(keys[i], "keys"));
       if (record->keys->find(key) >= 0) fail(ErrorName::key_already_there, "the record has the key '{}' already", *key);
       record->set(key, std::move(items[i]));
     }
@@ -198,7 +198,7 @@ tsl_status tsl_get_key(tsl_engine engine, tsl_value record, size_t index, tsl_st
 tsl_status tsl_get_field(tsl_engine engine, tsl_value record, tsl_string key, tsl_value* result) {
   return read(engine, record, result, [=](Host& host, const Value& v) {
     const std::string_view wanted = text_of(key, "key");
-    const Name name = host.engine().names().intern(std::string(wanted));
+    const Name name = host.engine().names().find(wanted);
     const Value* found = nullptr;
     if (v.is(Tag::record)) {
       found = v.as<Record>().find(name);
@@ -215,6 +215,7 @@ tsl_status tsl_get_field(tsl_engine engine, tsl_value record, tsl_string key, ts
 
 tsl_status tsl_display(tsl_engine engine, tsl_value value, tsl_string* text) {
   return read(engine, value, text, [=](Host& host, const Value& v) {
+    const RunWatch::Scope scope(host.engine().watch, host.engine().options().limits);
     host.text = display(host.engine(), v);
     *text = string_of(host.text);
   });
@@ -222,6 +223,7 @@ tsl_status tsl_display(tsl_engine engine, tsl_value value, tsl_string* text) {
 
 tsl_status tsl_to_text(tsl_engine engine, tsl_value value, tsl_string* text) {
   return read(engine, value, text, [=](Host& host, const Value& v) {
+    const RunWatch::Scope scope(host.engine().watch, host.engine().options().limits);
     host.text = to_string(host.engine(), v);
     *text = string_of(host.text);
   });

@@ -37,6 +37,7 @@ class RunWatch {
 
   /// Sets the most bytes of host values; 0: no limit.
   void limit_host_bytes(uint64_t bytes) { host_limit_ = bytes; }
+  uint64_t host_limit() const { return host_limit_; }
   /// Throws Failure (limit) if so many more bytes of host values exceed the limit.
   void require_host_bytes(uint64_t bytes) const;
   uint64_t host_bytes() const { return host_bytes_; }

@@ -8,6 +8,7 @@ namespace {
 
 std::vector<Builtin> join(std::initializer_list<std::span<const Builtin>> families) {
   std::vector<Builtin> all;
+  // bounded: as many as are built in
   for (std::span<const Builtin> family : families) all.insert(all.end(), family.begin(), family.end());
   return all;
 }

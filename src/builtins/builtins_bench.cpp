@@ -33,6 +33,7 @@ void warm_up(Context& context, const Value& function, double seconds) {
   constexpr double kMost = 0.05;
   constexpr int kCalls = 3;
   const Clock::time_point begin = Clock::now();
+  // bounded: each is a call, which polls
   for (int calls = 0; calls < kCalls || seconds_since(begin) < std::min(kMost, seconds); ++calls)
     time_call(context, function);
 }
@@ -41,6 +42,7 @@ std::vector<double> time_calls(Context& context, const Value& function, double s
   constexpr size_t kLeast = 5, kMost = 1'000'000;
   std::vector<double> times;
   const Clock::time_point begin = Clock::now();
+  // bounded: likewise
   while (times.size() < kLeast || (times.size() < kMost && seconds_since(begin) < seconds))
     times.push_back(time_call(context, function));
   std::sort(times.begin(), times.end());

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
+#include "base/long_text.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
 #include "value/numbers.h"
@@ -18,6 +20,7 @@ namespace {
 // The most items of a list made from a range; more must be a mistake.
 constexpr int64_t kMaxRangeItems = int64_t{1} << 28;
 constexpr int kMaxTreeDepth = 1000;
+constexpr int64_t kCallWork = 64;  // of a call, or to make a value
 
 std::vector<Value> items_of(Context& context, const Value& iterable) {
   Collector items;
@@ -86,28 +89,28 @@ std::vector<std::vector<Value>> rows_of(Context& context, std::span<const Value>
 }
 
 Value zip_builtin(Context& context, Args args) {
-  std::vector<Value> tuples;
+  Collector tuples;
   if (args.size() == 0) return make_list({});
-  for (std::vector<Value>& row : rows_of(context, args.values)) tuples.push_back(make_tuple(std::move(row)));
-  return make_list(std::move(tuples));
+  for (std::vector<Value>& row : rows_of(context, args.values)) tuples.add(make_tuple(std::move(row)));
+  return make_list(tuples.take());
 }
 
 // ---- Functions over items --------------------------------------------------------------------------
 
 Value map_builtin(Context& context, Args args) {
-  std::vector<Value> results;
-  for (std::vector<Value>& row : rows_of(context, args.values.subspan(1)))
-    results.push_back(context.call(args[0], row));
-  return make_list(std::move(results));
+  Collector results;
+  for (std::vector<Value>& row : rows_of(context, args.values.subspan(1))) results.add(context.call(args[0], row));
+  return make_list(results.take());
 }
 
 Value filter_builtin(Context& context, Args args) {
-  std::vector<Value> kept;
+  Collector kept;
   for (Value& item : items_of(context, args[1])) {
     Value argument = item;
-    if (truth(context, context.call(args[0], {&argument, 1}))) kept.push_back(std::move(item));
+    count_work(kCallWork);
+    if (truth(context, context.call(args[0], {&argument, 1}))) kept.add(std::move(item));
   }
-  return make_list(std::move(kept));
+  return make_list(kept.take());
 }
 
 Value reduce_builtin(Context& context, Args args) {
@@ -116,10 +119,10 @@ Value reduce_builtin(Context& context, Args args) {
   if (args.size() == 3) items.insert(items.begin(), args[2]);
   if (items.empty()) fail(ErrorName::empty_input, "reduce of nothing needs a start value");
   Value result = std::move(items[0]);
-  for (size_t i = 1; i < items.size(); ++i) {
-    Value pair[] = {std::move(result), std::move(items[i])};
+  polled_each(items.size() - 1, kCallWork, [&](size_t i) {
+    Value pair[] = {std::move(result), std::move(items[i + 1])};
     result = context.call(args[0], pair);
-  }
+  });
   return result;
 }
 
@@ -141,13 +144,15 @@ template <class KeyOf, class Before> std::vector<Value> sorted_by(const std::vec
   using Entry = std::pair<decltype(key_of(keys[0])), size_t>;
   std::vector<Entry> order;
   order.reserve(items.size());
-  for (size_t i = 0; i < items.size(); ++i) order.emplace_back(key_of(keys[i]), i);
+  polled_each(items.size(), 2, [&](size_t i) { order.emplace_back(key_of(keys[i]), i); });
+  StopMeter meter;
   std::stable_sort(order.begin(), order.end(), [&](const Entry& a, const Entry& b) {
+    meter.count(2);
     return reverse ? before(b.first, a.first) : before(a.first, b.first);
   });
   std::vector<Value> result;
   result.reserve(items.size());
-  for (const Entry& entry : order) result.push_back(items[entry.second]);
+  polled_each(order.size(), 4, [&](size_t i) { result.push_back(items[order[i].second]); });
   return result;
 }
 
@@ -162,7 +167,8 @@ std::vector<Value> sorted_items(Context& context, const std::vector<Value>& item
   }
   if (all(Tag::string)) {
     const auto text = [](const Value& key) { return std::string_view(key.as<String>().text); };
-    return sorted_by(items, keys, reverse, text, std::less<>());
+    const auto before = [](std::string_view a, std::string_view b) { return compare_texts(a, b) < 0; };
+    return sorted_by(items, keys, reverse, text, before);
   }
   const auto itself = [](const Value& key) { return &key; };
   return sorted_by(items, keys, reverse, itself,
@@ -174,10 +180,10 @@ Value sorted_builtin(Context& context, Args args) {
   const bool reverse = expect_bool(context, args[2], "reverse");
   std::vector<Value> sort_keys = items;
   if (!args[1].is_nil()) {
-    for (Value& key : sort_keys) {
-      Value argument = std::move(key);
-      key = context.call(args[1], {&argument, 1});
-    }
+    polled_each(sort_keys.size(), kCallWork, [&](size_t i) {
+      Value argument = std::move(sort_keys[i]);
+      sort_keys[i] = context.call(args[1], {&argument, 1});
+    });
   }
   return make_list(sorted_items(context, items, sort_keys, reverse));
 }
@@ -186,13 +192,16 @@ Value reversed_builtin(Context& context, Args args) {
   if (is_text(args[0])) {
     std::string text;
     const std::vector<Value> characters = items_of(context, args[0]);
-    for (size_t i = characters.size(); i > 0; --i) text += characters[i - 1].as<String>().text;
+    const size_t last = characters.size() - 1;
+    polled_each(characters.size(), 4, [&](size_t i) { text += characters[last - i].as<String>().text; });
     return make_string(std::move(text));
   }
   const bool is_tuple = args[0].is(Tag::tuple);
   if (is_tuple || args[0].is(Tag::list)) {
     const std::vector<Value>& items = is_tuple ? args[0].as<Tuple>().items : args[0].as<List>().items;
-    return make_list({items.rbegin(), items.rend()});
+    Collector reverse;
+    for (size_t i = items.size(); i > 0; --i) reverse.add(items[i - 1]);
+    return make_list(reverse.take());
   }
   std::vector<Value> items = items_of(context, args[0]);
   std::reverse(items.begin(), items.end());
@@ -202,17 +211,17 @@ Value reversed_builtin(Context& context, Args args) {
 // ---- Records ---------------------------------------------------------------------------------------
 
 Value keys_builtin(Context&, Args args) {
-  std::vector<Value> keys;
+  Collector keys;
   const Record& record = args[0].as<Record>();
   if (record.keys)
-    for (Name name : record.keys->names) keys.push_back(make_string(*name));
-  return make_list(std::move(keys));
+    for (Name name : record.keys->names) keys.add(make_string(copy_text(*name)));
+  return make_list(keys.take());
 }
 
 Value values_builtin(Context&, Args args) { return make_list(args[0].as<Record>().values); }
 
 Value has_builtin(Context& context, Args args) {
-  const Name key = context.names().intern(expect_string(context, args[1], "a record's key"));
+  const Name key = context.names().find(expect_string(context, args[1], "a record's key"));
   return args[0].as<Record>().find(key) != nullptr;
 }
 
@@ -232,7 +241,7 @@ class TreeMap {
 
  private:
   static void check_same_kind(const std::vector<Value>& nodes) {
-    for (const Value& node : nodes) {
+    for (const Value& node : nodes) {  // bounded: one for each tree of a call
       if (node.tag() != nodes[0].tag()) {
         fail(ErrorName::structure_mismatch, "tree_map: the structures differ: {} and {}", type_name(nodes[0]),
              type_name(node));
@@ -246,6 +255,7 @@ class TreeMap {
     std::vector<Value> results;
     results.reserve(count);
     for (size_t i = 0; i < count; ++i) {
+      count_work(kCallWork);
       std::vector<Value> children;
       for (const Value& node : nodes) {
         const std::vector<Value>& items = node.as<Sequence>().items;
@@ -264,6 +274,7 @@ class TreeMap {
     Ref<Record> result = make_ref<Record>();
     result->keys = first.keys;
     for (size_t i = 0; i < first.values.size(); ++i) {
+      count_work(kCallWork);
       std::vector<Value> children;
       for (const Value& node : nodes) {
         Value* child = node.as<Record>().find(first.keys->names[i]);

@@ -1,4 +1,5 @@
 // load, save, read_text, write_text.
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "io/atomic_file.h"
@@ -76,14 +77,14 @@ FileKind kind_to_load(const std::string& path) {
 
 Value record_of(Context& context, const std::string& path, std::vector<NamedTensor> tensors,
                 const std::vector<UnreadEntry>& unread) {
-  std::vector<std::pair<Name, Value>> entries;
-  for (NamedTensor& item : tensors) {
-    entries.emplace_back(context.names().intern(item.name), Value(context.runtime().to_device(std::move(item.tensor))));
+  Value record = make_record({});
+  for (NamedTensor& item : tensors) {  // bounded: by the limit of entries of a file
+    record.as<Record>().set(HeldName(context.names(), item.name),
+                            Value(context.runtime().to_device(std::move(item.tensor))));
   }
-  Value record = make_record(std::move(entries));
   if (unread.empty()) return record;
   auto reasons = std::make_shared<std::vector<std::pair<std::string, std::string>>>();
-  for (const UnreadEntry& each : unread)
+  for (const UnreadEntry& each : unread)  // bounded: likewise
     reasons->emplace_back(each.name, fmt::format("'{}' of {} was not read: {}", each.name, path, each.why));
   record.as<Record>().keys->unread = std::move(reasons);
   return record;
@@ -125,8 +126,10 @@ std::vector<NamedTensor> named_tensors(Context& context, const std::string& path
                   {"a record names each tensor: `save(path, {x: x})`; .npy files hold one tensor"});
   }
   const Record& record = v.as<Record>();
+  constexpr int64_t kEntryWork = 128;
   std::vector<NamedTensor> tensors;
   for (size_t i = 0; i < record.values.size(); ++i) {
+    count_work(kEntryWork);
     const std::string& key = *record.keys->names[i];
     if (record.values[i].is(Tag::record)) {
       fail(ErrorName::wrong_argument_type, "'{}' holds a flat record of tensors, but '{}' is a record", path, key);

@@ -3,6 +3,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
@@ -15,6 +16,8 @@
 namespace tsl {
 
 namespace {
+
+constexpr int64_t kItemWork = 32;  // to combine two numbers
 
 bool is_sequence(const Value& v) { return is_items(v) || v.is(Tag::range); }
 
@@ -43,7 +46,7 @@ std::vector<Value> several_operands(Context& context, Op op, Args args) {
   const std::string_view name = op_def(op).name;
   if (args.positional == 2) expect_no_keepdims(context, op, args);
   std::vector<Value> operands(args.values.begin(), args.values.begin() + static_cast<ptrdiff_t>(args.positional));
-  for (const Value& operand : operands) {
+  for (const Value& operand : operands) {  // bounded: written out in a call
     if (!is_operand(operand))
       fail(ErrorName::wrong_argument_type, "{} of several operands takes no {}", name, type_name(operand));
   }
@@ -84,7 +87,8 @@ Value fold(Context& context, Op op, const std::vector<Value>& items) {
   if (is_host_bool(result) && reduction.reduce_rule == ReduceRule::total) {
     result = apply_scalar(ScalarOp::to_integer, result);
   }
-  for (size_t i = 1; i < items.size(); ++i) result = combine(context, reduction.step.value(), result, items[i]);
+  polled_each(items.size() - 1, kItemWork,
+              [&](size_t i) { result = combine(context, reduction.step.value(), result, items[i + 1]); });
   return result;
 }
 
@@ -184,12 +188,13 @@ template <Op kOp> Value cumulative_builtin(Context& context, Args args) {
 /// overflow.
 Value logsumexp_of_numbers(Context& context, const std::vector<Value>& items) {
   Value total = Value(0.0), greatest = Value(-std::numeric_limits<double>::infinity());
-  for (const Value& item : items) greatest = apply_scalar(ScalarOp::maximum, greatest, item);
+  polled_each(items.size(), kItemWork,
+              [&](size_t i) { greatest = apply_scalar(ScalarOp::maximum, greatest, items[i]); });
   const Value shift = truth(context, apply_scalar(ScalarOp::isfinite, greatest)) ? greatest : Value(0.0);
-  for (const Value& item : items) {
-    const Value term = apply_scalar(ScalarOp::exp, apply_scalar(ScalarOp::sub, item, shift));
+  polled_each(items.size(), kItemWork, [&](size_t i) {
+    const Value term = apply_scalar(ScalarOp::exp, apply_scalar(ScalarOp::sub, items[i], shift));
     total = apply_scalar(ScalarOp::add, total, term);
-  }
+  });
   return apply_scalar(ScalarOp::add, apply_scalar(ScalarOp::log, total), shift);
 }
 

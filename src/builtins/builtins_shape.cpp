@@ -1,4 +1,5 @@
 // Defines builtins that rearrange tensors.
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "tensor/limits.h"
@@ -10,6 +11,8 @@
 namespace tsl {
 
 namespace {
+
+constexpr int64_t kItemWork = 32;  // to read a number
 
 const std::vector<Value>* sequence_items(const Value& v) {
   if (v.is(Tag::list)) return &v.as<List>().items;
@@ -27,14 +30,15 @@ std::vector<Value> spread(Context& context, Args args) {
 
 std::vector<int64_t> spread_ints(Context& context, Args args, const char* what) {
   std::vector<int64_t> ints;
-  for (const Value& v : spread(context, args)) ints.push_back(expect_int(context, v, what));
+  const std::vector<Value> given = spread(context, args);
+  polled_each(given.size(), kItemWork, [&](size_t i) { ints.push_back(expect_int(context, given[i], what)); });
   return ints;
 }
 
 // Reads extents that may be -1; symbols remain symbols.
 Shape spread_extents(Context& context, Args args, const char* what) {
   Shape shape;
-  for (const Value& v : spread(context, args))
+  for (const Value& v : spread(context, args))  // bounded: a shape takes a few
     shape.push_back(is_host_int(v) ? dim_of(v) : Dim(expect_int(context, v, what)));
   return shape;
 }
@@ -135,6 +139,7 @@ std::vector<Dim> listed_sizes(Context& context, std::span<const Value> items, Di
   std::vector<Dim> sizes;
   Dim rest = extent;
   for (const Value& item : items) {
+    count_work(kItemWork);
     const Dim size = expect_size(context, item, "split's size");
     if (size < Dim(0)) fail(ErrorName::negative_size, "split: a size cannot be negative: {}", size.hint());
     if (rest < size)
@@ -248,7 +253,7 @@ std::vector<Margins> expect_margins(Context& context, const Value& v, int rank) 
     if (items->size() % 2 != 0 || items->size() / 2 > margins.size()) {
       fail(ErrorName::rank_mismatch, "pad: {} widths for rank {}; two per axis, from the last on", items->size(), rank);
     }
-    for (size_t i = 0; i < items->size() / 2; ++i) {
+    for (size_t i = 0; i < items->size() / 2; ++i) {  // bounded: two for each axis
       margins[margins.size() - 1 - i] = {expect_margin(context, (*items)[2 * i]),
                                          expect_margin(context, (*items)[2 * i + 1])};
     }

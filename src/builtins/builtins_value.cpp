@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
@@ -11,6 +12,7 @@
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "value/signature.h"
+#include "value/text_builder.h"
 #include "vm/arguments.h"
 #include "vm/operators.h"
 
@@ -35,10 +37,17 @@ Value text_of(Context& context, const Value& value) {
 Value print_builtin(Context& context, Args args) {
   bool known = true;
   for (const Value& v : args.values) known = known && is_known(context, v);
+  if (known && args.size() == 1 && !context.runtime().is_tracing()) {
+    context.runtime().effect_print(args[0]);  // which writes a long text piece by piece
+    return Value();
+  }
   if (known) {
-    std::string line;
-    for (size_t i = 0; i < args.size(); ++i) line += (i == 0 ? "" : " ") + to_string(context, args[i]);
-    context.runtime().effect_print(make_string(std::move(line)));
+    TextBuilder line;
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (i > 0) line += ' ';
+      add_string(line, context, args[i]);
+    }
+    context.runtime().effect_print(make_string(line.take()));
     return Value();
   }
   Ref<LazyString> line = make_ref<LazyString>();
@@ -211,7 +220,7 @@ Value read_counters(Context& context, std::span<Value> args) {
       {"retraces", tracing.retraces},
   };
   std::vector<std::pair<Name, Value>> entries;
-  for (const auto& [name, count] : rows)
+  for (const auto& [name, count] : rows)  // bounded: as many as listed above
     entries.emplace_back(context.names().intern(name), Value(static_cast<int64_t>(count)));
   return make_record(std::move(entries));
 }
@@ -232,25 +241,29 @@ Value seed_builtin(Context& context, Args args) {
 
 Value args_builtin(Context& context, Args) {
   std::vector<Value> items;
+  // bounded: by what a command line takes
   for (const std::string& arg : context.script_args()) items.push_back(make_string(arg));
   return make_list(std::move(items));
 }
 
 // ---- Help ------------------------------------------------------------------------------------------
 
+constexpr int64_t kNameWork = 256;  // to describe what has a name
+
 std::string with_doc(std::string heading, std::string_view doc) {
   if (doc.empty()) return heading;
   heading += "\n  ";
-  for (char c : doc) {
-    heading += c;
-    if (c == '\n') heading += "  ";
-  }
+  polled_each(doc.size(), 2, [&](size_t i) {
+    heading += doc[i];
+    if (doc[i] == '\n') heading += "  ";
+  });
   return heading;
 }
 
 std::string module_help(Context& context, const Module& module) {
   std::string text = with_doc("module " + module.name, module.doc);
   for (const auto& [name, cell] : module.exports) {
+    count_work(kNameWork);
     if (context.runtime().is_tracing()) context.runtime().enter(*cell);
     const bool is_function = cell->is_set && cell->value.is(Tag::function);
     text += "\n  " + (is_function ? declaration_text(*cell->value.as<Function>().info, context.sources()) : *name);
@@ -277,6 +290,7 @@ std::string list_names(const std::vector<std::string>& names) {
   std::string text;
   size_t line = kMaxLine;
   for (const std::string& name : names) {
+    count_work(kNameWork);
     if (line + 1 + name.size() > kMaxLine) {
       text += "\n ";
       line = 1;
@@ -289,18 +303,23 @@ std::string list_names(const std::vector<std::string>& names) {
 
 std::string in_lower_case(std::string_view text) {
   std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  polled_each(lower.size(), 2, [&](size_t i) {
+    char& c = lower[i];
+    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
   return lower;
 }
 
 /// Returns the help of the builtin of that name; otherwise a line for each builtin whose help contains the word.
 std::string search_help(Context& context, const std::string& word) {
   Builtins& builtins = context.builtins();
-  if (const Value* named = builtins.find(context.names().intern(word))) return help_text(context, *named);
+  if (const Value* named = builtins.find(context.names().find(word))) return help_text(context, *named);
   std::string text;
+  const std::string wanted = in_lower_case(word);
   for (const std::string& name : builtins.names()) {
+    count_work(kNameWork);
     const std::string help = help_text(context, *builtins.find(context.names().intern(name)));
-    if (in_lower_case(help).find(in_lower_case(word)) == std::string::npos) continue;
+    if (in_lower_case(help).find(wanted) == std::string::npos) continue;
     const size_t doc = std::min(help.find("\n  "), help.size());
     text += fmt::format("\n  {:<16}{}", name,
                         help.substr(doc, help.find('\n', doc + 1) - doc).substr(doc < help.size() ? 2 : 0));

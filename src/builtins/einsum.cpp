@@ -1,9 +1,11 @@
 // einsum: each pair of operands becomes one (batched) matrix product, so that long equations are efficient.
+// bounded loops: a term has a label for each axis, of 52 letters, once it has been read.
 #include "builtins/einsum.h"
 
 #include <algorithm>
 #include <string>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "value/context.h"
 #include "vm/arguments.h"
@@ -28,12 +30,14 @@ class Equation {
  public:
   Equation(std::string_view text, const std::vector<Tensor>& operands) : text_(text) {
     std::string compact;
-    for (char c : text)
-      if (c != ' ') compact += c;
+    polled_each(text.size(), 2, [&](size_t i) {
+      if (text[i] != ' ') compact += text[i];
+    });
     const size_t arrow = compact.find("->");
     const std::string left = compact.substr(0, arrow);
     size_t begin = 0;
     for (size_t i = 0; i <= left.size(); ++i) {
+      count_work(1);
       if (i < left.size() && left[i] != ',') continue;
       inputs_.push_back(left.substr(begin, i - begin));
       begin = i + 1;

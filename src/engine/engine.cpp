@@ -11,6 +11,7 @@
 #include "engine/runtime.h"
 #include "tensor/device_names.h"
 #include "value/format.h"
+#include "value/text_builder.h"
 #include "vm/interpreter.h"
 
 namespace tsl {
@@ -105,7 +106,12 @@ exec::Timeline* Engine::timeline() { return runtime_->devices().timeline(); }
 void Engine::print(const Value& value) {
   devices().deferred_errors().flush();
   const exec::ActivityScope scope(timeline(), exec::ActivityKind::output);
-  fail_for_good([&] { write(output, to_string(*this, value) + "\n"); });
+  TextBuilder line([this](std::string_view part) { fail_for_good([&] { write(output, part); }); });
+  const auto add = [&] { add_string(line, *this, value); };
+  if (value.is(Tag::lazy_string)) fail_for_good(add);  // what a plan prints cannot be caught
+  else add();
+  line += '\n';
+  line.flush();
 }
 
 void Engine::write_log(std::string_view text) {
@@ -150,7 +156,8 @@ const report::Recording* Engine::recording() const {
 }
 
 const Value* Engine::find(std::string_view name) {
-  const Name known = names().intern(std::string(name));
+  const Name known = names().find(name);
+  if (!known) return nullptr;
   const Value* variable = prompt_->find(known);
   return variable ? variable : builtins_->find(known);
 }

@@ -104,8 +104,14 @@ std::unique_ptr<ast::Module> ModuleLoader::read(std::string name, std::string te
                                                 const std::vector<ast::Variable*>& predeclared) {
   const exec::ActivityScope scope(engine_.timeline(), exec::ActivityKind::parse);
   const uint32_t source = add_source(std::move(name), std::move(text), path);
-  return parse_resolved(engine_.sources(), source, engine_.names(),
-                        analysis::resolve_options(engine_.builtins(), standard_library(), predeclared));
+  try {
+    return parse_resolved(engine_.sources(), source, engine_.names(),
+                          analysis::resolve_options(engine_.builtins(), standard_library(), predeclared));
+  } catch (...) {
+    if (refused_source_ > 0) forget_source(refused_source_);
+    refused_source_ = source;  // until the next one: its error is about to be shown
+    throw;
+  }
 }
 
 std::unique_ptr<ast::Module> ModuleLoader::read_program(std::string name, std::string text, const std::string& path) {

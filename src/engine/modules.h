@@ -66,6 +66,7 @@ class ModuleLoader {
   std::unordered_map<std::string, Ref<Module>> loaded_;
   std::vector<std::pair<std::string, std::string>> loading_;  // keys and names, outermost first
   std::unordered_map<uint32_t, std::string> folders_;         // of sources from files
+  uint32_t refused_source_ = 0;                               // the last text that could not be read; 0: none
 };
 
 }  // namespace tsl

@@ -19,7 +19,23 @@ void fail_after_overwriting() {
   throw Failure(std::move(error));
 }
 
-PlanMemory::PlanMemory(const graph::Plan& plan, BlockCache& allocator) : plan_(plan), allocator_(allocator) {
+namespace {
+
+size_t find_first_overwriting(const graph::Plan& plan) {
+  const auto overwrites = [&](uint32_t k) {
+    const std::span<const uint32_t> written = written_by(plan.kernels[k]);
+    return std::any_of(written.begin(), written.end(), [&](uint32_t b) { return !donors_of(plan, b).empty(); });
+  };
+  const auto first = std::find_if(plan.launches.begin(), plan.launches.end(), [&](const auto& kernels) {
+    return std::any_of(kernels.begin(), kernels.end(), overwrites);
+  });
+  return static_cast<size_t>(first - plan.launches.begin());
+}
+
+}  // namespace
+
+PlanMemory::PlanMemory(const graph::Plan& plan, BlockCache& allocator)
+    : plan_(plan), allocator_(allocator), first_overwriting_(find_first_overwriting(plan)) {
   addresses_.resize(plan.buffers.size());
   inputs_.reserve(plan.graph.inputs().size());
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {

@@ -29,6 +29,8 @@ class PlanMemory {
   uint64_t address_epoch() const { return address_epoch_; }
   /// Whether, after bind(), the run overwrites a donated input.
   bool has_donors() const { return allocated_.size() != outputs_.size(); }
+  /// Returns the first launch that may overwrite a donated input; the number of launches if none does.
+  size_t first_overwriting() const { return first_overwriting_; }
   /// Makes tensors of the plan's outputs, between bind() and release(). An output with the layout of the input whose
   /// memory it reuses is that input's tensor, if nothing else references it.
   void make_outputs(Inputs inputs, std::span<const Scalar> symbols, std::span<Tensor> outputs) const;
@@ -62,6 +64,7 @@ class PlanMemory {
   BlockCache& allocator_;
   static constexpr uint32_t kArena = ~0u;
 
+  size_t first_overwriting_;
   std::vector<std::byte*> addresses_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;        // by number of the output

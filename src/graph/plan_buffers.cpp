@@ -28,14 +28,30 @@ bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out) {
   return true;
 }
 
+namespace {
+
+/// Whether an op's kernel may allocate memory while it runs. For those of libraries, the run does that as it begins.
+bool allocates(const Plan& plan, const Kernel& kernel) {
+  if (kernel.kind != Template::op) return false;
+  const Node& node = plan.graph[kernel.op_node];
+  const Category category = node.def().traits.category;
+  return category != Category::factorisation && !(category == Category::matmul && is_float(node.dtype));
+}
+
+}  // namespace
+
 int64_t last_fallible(const Plan& plan) {
   for (size_t launch = plan.launches.size(); launch-- > 0;) {
     const std::vector<uint32_t>& kernels = plan.launches[launch];
-    const auto is_op = [&](uint32_t k) { return plan.kernels[k].kind == Template::op; };
-    if (std::any_of(kernels.begin(), kernels.end(), is_op) || may_fail(plan, kernels))
+    const auto takes_memory = [&](uint32_t k) { return allocates(plan, plan.kernels[k]); };
+    if (std::any_of(kernels.begin(), kernels.end(), takes_memory) || may_fail(plan, kernels))
       return static_cast<int64_t>(launch);
   }
   return -1;
+}
+
+bool may_take_donors(const Plan& plan, uint32_t writer) {
+  return !plan.may_fail || plan.kernels[writer].kind != Template::op;
 }
 
 namespace {
@@ -118,6 +134,7 @@ void find_donors(Plan& plan, const BufferUsers& users, std::pmr::memory_resource
     if (output.kind != Buffer::Kind::output || static_cast<int64_t>(output.first) <= safe_after) continue;
     const uint32_t writer = users.first(out);
     if (writer == BufferUsers::kNoKernel) continue;
+    if (writer != BufferUsers::kSeveral && !may_take_donors(plan, writer)) continue;
     std::vector<uint32_t>& donors = plan.donors[output.index];
     donors.reserve(std::min(inputs.size(), kMaxDonors));
     // Prefers inputs that the writing kernel reads itself (if it is a single kernel): updates in place.
@@ -146,7 +163,9 @@ constexpr uint64_t kMinAliasedOutputBytes = uint64_t{1} << 20;
 std::vector<uint32_t> donors_before(const Plan& plan, const BufferUsers& users, uint32_t b, const Buffer& output,
                                     int64_t safe_after) {
   std::vector<uint32_t> donors = plan.donors[output.index];
-  if (static_cast<int64_t>(plan.buffers[b].first) <= safe_after) donors.clear();
+  const uint32_t writer = users.first(b);
+  const bool may_take = writer >= BufferUsers::kSeveral || may_take_donors(plan, writer);
+  if (!may_take || static_cast<int64_t>(plan.buffers[b].first) <= safe_after) donors.clear();
   std::erase_if(donors, [&](uint32_t in) { return !may_follow(plan, users, in, b); });  // the buffer of input i is i
   return donors;
 }

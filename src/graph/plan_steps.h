@@ -40,6 +40,10 @@ bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out);
 /// failed plan must not have overwritten its inputs.
 int64_t last_fallible(const Plan& plan);
 
+/// Whether the kernel that writes a buffer first lets it use a donated input's memory. A device that learns late of a
+/// failure goes on: generated kernels then leave donors as they are, and those of libraries cannot.
+bool may_take_donors(const Plan& plan, uint32_t writer);
+
 /// Finds the lifetimes of plan.buffers and their memory; fills plan.donors, plan.may_fail and plan.arena_bytes.
 void assign_buffers(Plan& plan, std::pmr::memory_resource* memory);
 

@@ -240,6 +240,13 @@ constexpr Rule<BufferSubject> kBufferRules[] = {
      [](const BufferSubject& s) {
        return s.donors().empty() || static_cast<int64_t>(s.buffer.first) > last_fallible(s.plan);
      }},
+    {"In a plan that may fail, no op kernel writes to a donor's memory.",
+     [](const BufferSubject& s) {
+       const std::vector<uint32_t>& users = s.uses.of_buffer[s.id];
+       return s.donors().empty() || std::all_of(users.begin(), users.end(), [&](uint32_t k) {
+                return !writes(s.plan.kernels[k], s.id) || may_take_donors(s.plan, k);
+              });
+     }},
 };
 
 constexpr Rule<ArenaSubject> kArenaRules[] = {

@@ -50,7 +50,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   bool start_object(size_t) override { return open(Value(make_ref<Record>())); }
   bool key(string_t& value) override {
     meter_.count(kWorkOfItem);
-    open_.back().key = context_.names().intern(value);
+    open_.back().key = HeldName(context_.names(), value);
     has_value_ = false;
     return true;
   }
@@ -75,7 +75,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
  private:
   struct Open {
     Value container;
-    Name key = nullptr;  // of the value that is read next
+    HeldName key;  // of the value that is read next
   };
 
   bool add(Value value) {
@@ -91,7 +91,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   bool open(Value container) {
     if (open_.size() > kMaxDepth)
       fail_to_load(ErrorName::malformed_file, path_, fmt::format("it is nested more than {} deep", kMaxDepth));
-    open_.push_back({std::move(container)});
+    open_.push_back({std::move(container), {}});
     return true;
   }
   bool close() {
@@ -179,9 +179,11 @@ constexpr uint64_t kBytesPerValue = 64;
 
 void check_json_size(const Value& v, const std::string& path) {
   const auto weigh = [](const Value& leaf) -> uint64_t {
+    if (leaf.is(Tag::string)) return 1 + 2 * leaf.as<String>().text.size() / kBytesPerValue;  // copied, and as text
     return leaf.is(Tag::tensor) ? 1 + static_cast<uint64_t>(element_count(leaf.tensor().shape()).hint()) : 1;
   };
   const uint64_t bytes = OccurrenceCounter(kMaxDepth, weigh).count(v) * kBytesPerValue;
+  require_host_bytes(bytes);
   if (bytes <= static_cast<uint64_t>(memory_limit())) return;
   fail(ErrorName::file_too_large, "cannot save {}: the value takes {} as JSON", path,
        format_bytes(static_cast<double>(bytes)));

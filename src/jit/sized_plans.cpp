@@ -22,9 +22,20 @@ void add_inputs(const Symbol* symbol, std::unordered_set<const Symbol*>& seen, s
 }  // namespace
 
 SizedPlans::SizedPlans(exec::Devices& devices, Device device, graph::Graph graph, const graph::PlanOptions& options,
-                       SpecialisationNames& names)
-    : devices_(devices), device_(device), options_(options), names_(names), graph_(std::move(graph)) {
+                       SpecialisationNames& names, PlanBudget& budget)
+    : devices_(devices), device_(device), options_(options), names_(names), budget_(budget), graph_(std::move(graph)) {
   find_size_symbols();
+  budget_.add(*this);
+}
+
+SizedPlans::~SizedPlans() {
+  budget_.remove(*this);
+  while (!entries_.empty()) evict_oldest();
+}
+
+void SizedPlans::evict_oldest() {
+  budget_.give_back(entries_.front().bytes);
+  entries_.erase(entries_.begin());
 }
 
 void SizedPlans::find_size_symbols() {
@@ -70,6 +81,7 @@ const std::shared_ptr<exec::Executable>& SizedPlans::at(std::span<const Scalar> 
   const auto found = std::find_if(entries_.rbegin(), entries_.rend(), [&](const Entry& e) { return fits(e, symbols); });
   if (found != entries_.rend()) {
     if (found != entries_.rbegin()) std::rotate(entries_.rbegin(), found, found + 1);
+    entries_.back().last_use = budget_.use();
     return entries_.back().plan;
   }
   Entry entry;
@@ -80,9 +92,12 @@ const std::shared_ptr<exec::Executable>& SizedPlans::at(std::span<const Scalar> 
   if (watch_) notify(entry);
   entry.plan = devices_.compile(device_, std::move(sized), options_);
   if (entries_.size() == kMaxSizes) {
-    entries_.erase(entries_.begin());
+    evict_oldest();
     evicts_ = true;
   }
+  entry.bytes = PlanBudget::bytes_of(entry.plan->plan().graph.size());
+  entry.last_use = budget_.use();
+  budget_.take(entry.bytes);
   return entries_.emplace_back(std::move(entry)).plan;
 }
 

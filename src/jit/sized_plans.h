@@ -10,6 +10,7 @@
 
 #include "exec/devices.h"
 #include "graph/compile.h"
+#include "jit/plan_budget.h"
 #include "jit/trace_observer.h"
 
 namespace tsl::jit {
@@ -27,9 +28,12 @@ inline constexpr size_t kMaxSizes = 64;
 
 class SizedPlans {
  public:
-  /// `graph` must compute something. `names` outlives this.
+  /// `graph` must compute something. `names` and `budget` outlive this.
   SizedPlans(exec::Devices& devices, Device device, graph::Graph graph, const graph::PlanOptions& options,
-             SpecialisationNames& names);
+             SpecialisationNames& names, PlanBudget& budget);
+  ~SizedPlans();
+  SizedPlans(const SizedPlans&) = delete;
+  SizedPlans& operator=(const SizedPlans&) = delete;
 
   /// Returns the plan for the sizes of this run, given the values of all symbols; it is ready to run. The reference is
   /// valid until the next call. Throws Failure (memory) if a tensor of the segment would be too large.
@@ -42,6 +46,10 @@ class SizedPlans {
   /// Returns the number among the watched segments of the declaration.
   uint32_t number() const { return watch_ ? watch_->number : SegmentNote::kNoPlans; }
 
+  /// Returns the time of the first use that evict_oldest() would undo; 0 if there is no plan.
+  uint64_t last_use() const { return entries_.empty() ? 0 : entries_.front().last_use; }
+  void evict_oldest();
+
   /// Whether there are more sizes than are kept, so that some are compiled again when they return.
   bool evicts() const { return evicts_; }
   Device device() const { return device_; }
@@ -51,6 +59,8 @@ class SizedPlans {
   struct Entry {
     std::vector<int64_t> sizes;  // values of size_symbols_
     std::shared_ptr<exec::Executable> plan;
+    uint64_t bytes = 0;     // about
+    uint64_t last_use = 0;  // in the time of the budget
   };
 
   struct Watch {
@@ -68,6 +78,7 @@ class SizedPlans {
   Device device_;
   graph::PlanOptions options_;
   SpecialisationNames& names_;
+  PlanBudget& budget_;
   graph::Graph graph_;
   std::vector<uint32_t> size_symbols_;  // ids of the input symbols that extents and strides depend on
   std::unique_ptr<Watch> watch_;        // null: nothing watches

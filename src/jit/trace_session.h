@@ -39,6 +39,7 @@ struct Tracing {
   exec::Devices& devices;
   bool fast_numerics = false;  // kernels need not round between ops, where functions allow that
   const TraceObservers* observers = nullptr;
+  std::shared_ptr<PlanBudget> plans = std::make_shared<PlanBudget>();
 
   bool observed() const { return observers && !observers->empty(); }
 };

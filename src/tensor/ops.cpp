@@ -1,6 +1,7 @@
 #include <array>
 #include <limits>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "base/number_text.h"
 #include "tensor/limits.h"
@@ -139,11 +140,14 @@ Tensor call_beyond_range(Ops& ops, const OpDef& op, std::span<const Operand> ope
   return ops.call(op.op, formed);
 }
 
+constexpr int64_t kCallWork = 256;  // of the least op, by which a builtin that calls many is polled
+
 }  // namespace
 
 Tensor Ops::call(Op op, std::span<const Operand> operands, const Attrs& attrs) {
   const OpDef& def = op_def(op);
   check_operands(def, operands);
+  count_work(kCallWork);
   if (!are_on_one_device(operands)) [[unlikely]]
     return call(op, on_one_device(def, operands), attrs);
   if (def.traits.operands == OperandRule::promoted) return call_elementwise(def, operands, attrs);

@@ -1,5 +1,7 @@
 #include "value/code_points.h"
 
+#include "base/count_work.h"
+
 namespace tsl {
 
 namespace {
@@ -27,7 +29,10 @@ void CodePointIndex::extend(std::string_view text) {
     restart_before_end();
   }
   for (; bytes_ < text.size(); ++count_) {
-    if (count_ - ascii_bytes_ == starts_.size() * kSpacing) starts_.push_back(bytes_);
+    if (count_ - ascii_bytes_ == starts_.size() * kSpacing) {
+      count_work(4 * kSpacing);
+      starts_.push_back(bytes_);
+    }
     bytes_ += utf8_width(text, bytes_);
   }
 }

@@ -1,5 +1,6 @@
 #include "value/format.h"
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "value/builtin.h"
 #include "value/context.h"
@@ -13,21 +14,41 @@
 
 namespace tsl {
 
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (char c : text) {
-    switch (c) {
-      case '"': result += "\\\""; break;
-      case '\\': result += "\\\\"; break;
-      case '\n': result += "\\n"; break;
-      case '\t': result += "\\t"; break;
-      case '\r': result += "\\r"; break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) result += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
-        else result += c;
-    }
+namespace {
+
+std::string_view escape_of(char c, std::string& room) {
+  switch (c) {
+    case '"': return "\\\"";
+    case '\\': return "\\\\";
+    case '\n': return "\\n";
+    case '\t': return "\\t";
+    case '\r': return "\\r";
+    default: return room = fmt::format("\\x{:02x}", static_cast<unsigned>(c));
   }
-  return result + "\"";
+}
+
+bool needs_escape(char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20; }
+
+void add_quoted(TextBuilder& to, std::string_view text) {
+  std::string room;
+  to += '"';
+  size_t begin = 0;
+  polled_each(text.size(), 2, [&](size_t at) {
+    if (!needs_escape(text[at])) return;
+    to += text.substr(begin, at - begin);
+    to += escape_of(text[at], room);
+    begin = at + 1;
+  });
+  to += text.substr(begin);
+  to += '"';
+}
+
+}  // namespace
+
+std::string quoted(const std::string& text) {
+  TextBuilder builder;
+  add_quoted(builder, text);
+  return builder.take();
 }
 
 namespace {
@@ -44,21 +65,23 @@ std::string number_text(Scalar value) {
   return "";
 }
 
-std::string join_lazy_string(Context& context, const LazyString& text) {
-  std::string result;
-  for (const LazyString::Piece& piece : text.pieces) result += format_value(context, piece.value, piece.spec);
-  return result;
+void add_lazy_string(TextBuilder& to, Context& context, const LazyString& text) {
+  for (const LazyString::Piece& piece : text.pieces) add_format(to, context, piece.value, piece.spec);
 }
 
-std::string repr(Context& context, const Value& value, int depth);
+std::string join_lazy_string(Context& context, const LazyString& text) {
+  TextBuilder joined;
+  add_lazy_string(joined, context, text);
+  return joined.take();
+}
 
-std::string repr_items(Context& context, const std::vector<Value>& items, int depth) {
-  std::string text;
+void add_repr(TextBuilder& to, Context& context, const Value& value, int depth);
+
+void add_items(TextBuilder& to, Context& context, const std::vector<Value>& items, int depth) {
   for (const Value& item : items) {
-    if (!text.empty()) text += ", ";
-    text += repr(context, item, depth + 1);
+    if (&item != items.data()) to += ", ";
+    add_repr(to, context, item, depth + 1);
   }
-  return text;
 }
 
 bool is_identifier(const std::string& key) {
@@ -69,18 +92,20 @@ bool is_identifier(const std::string& key) {
   return true;
 }
 
-std::string repr_record(Context& context, const Record& record, int depth) {
-  std::string text;
+void add_record(TextBuilder& to, Context& context, const Record& record, int depth) {
+  to += '{';
   for (size_t i = 0; i < record.values.size(); ++i) {
     const std::string& key = *record.keys->names[i];
-    if (i > 0) text += ", ";
-    text += (is_identifier(key) ? key : quoted(key)) + ": " + repr(context, record.values[i], depth + 1);
+    if (i > 0) to += ", ";
+    if (is_identifier(key)) to += key;
+    else add_quoted(to, key);
+    to += ": ";
+    add_repr(to, context, record.values[i], depth + 1);
   }
-  return "{" + text + "}";
+  to += '}';
 }
 
-std::string repr(Context& context, const Value& value, int depth) {
-  if (depth > kMaxDepth) return "…";
+std::string text_of_leaf(Context& context, const Value& value) {
   switch (value.tag()) {
     case Tag::nil: return "nil";
     case Tag::boolean:
@@ -88,14 +113,6 @@ std::string repr(Context& context, const Value& value, int depth) {
     case Tag::real: return number_text(scalar_of(value));
     case Tag::symbol: return number_text(pinned(value, "text"));
     case Tag::dtype: return std::string(name_of(value.dtype()));
-    case Tag::string: return quoted(value.as<String>().text);
-    case Tag::lazy_string: return quoted(join_lazy_string(context, value.as<LazyString>()));
-    case Tag::list: return "[" + repr_items(context, value.as<List>().items, depth) + "]";
-    case Tag::tuple: {
-      const std::vector<Value>& items = value.as<Tuple>().items;
-      return "(" + repr_items(context, items, depth) + (items.size() == 1 ? ",)" : ")");
-    }
-    case Tag::record: return repr_record(context, value.as<Record>(), depth);
     case Tag::range: {
       const Range& range = value.as<Range>();
       return number_text(pinned(range.begin, "text")) + ".." + number_text(pinned(range.end, "text"));
@@ -105,10 +122,41 @@ std::string repr(Context& context, const Value& value, int depth) {
     case Tag::module: return fmt::format("<module {}>", value.as<Module>().name);
     case Tag::foreign: return fmt::format("<{}>", type_name(value));
     case Tag::tensor: return display_tensor_inline(context, value.tensor());
-    case Tag::absent: break;
-    case Tag::cell: return repr(context, value.as<Cell>().value, depth + 1);
+    case Tag::absent:
+    case Tag::string:
+    case Tag::lazy_string:
+    case Tag::list:
+    case Tag::tuple:
+    case Tag::record:
+    case Tag::cell: break;
   }
   return "";
+}
+
+void add_repr(TextBuilder& to, Context& context, const Value& value, int depth) {
+  count_work(64);
+  if (depth > kMaxDepth) {
+    to += "…";
+  } else if (value.is(Tag::string)) {
+    add_quoted(to, value.as<String>().text);
+  } else if (value.is(Tag::lazy_string)) {
+    add_quoted(to, join_lazy_string(context, value.as<LazyString>()));
+  } else if (value.is(Tag::list)) {
+    to += '[';
+    add_items(to, context, value.as<List>().items, depth);
+    to += ']';
+  } else if (value.is(Tag::tuple)) {
+    const std::vector<Value>& items = value.as<Tuple>().items;
+    to += '(';
+    add_items(to, context, items, depth);
+    to += items.size() == 1 ? ",)" : ")";
+  } else if (value.is(Tag::record)) {
+    add_record(to, context, value.as<Record>(), depth);
+  } else if (value.is(Tag::cell)) {
+    add_repr(to, context, value.as<Cell>().value, depth + 1);
+  } else {
+    to += text_of_leaf(context, value);
+  }
 }
 
 }  // namespace
@@ -140,17 +188,40 @@ Value with_joined_strings(Context& context, const Value& value) {
 
 }  // namespace
 
+namespace {
+
+void add_value(TextBuilder& to, Context& context, const Value& value) {
+  limit_occurrences(value, "the text of a value is too long");
+  add_repr(to, context, with_joined_strings(context, value), 0);
+}
+
+}  // namespace
+
+void add_string(TextBuilder& to, Context& context, const Value& value) {
+  if (value.is(Tag::string)) {
+    to += value.as<String>().text;
+  } else if (value.is(Tag::tensor)) {
+    to += display_tensor(context, value.tensor());
+  } else if (value.is(Tag::lazy_string)) {
+    const Value shown = with_joined_strings(context, value);
+    if (shown.is(Tag::string)) to += shown.as<String>().text;
+    else add_lazy_string(to, context, shown.as<LazyString>());
+  } else {
+    add_value(to, context, value);
+  }
+}
+
 std::string to_string(Context& context, const Value& value) {
-  if (value.is(Tag::string)) return value.as<String>().text;
   if (value.is(Tag::tensor)) return display_tensor(context, value.tensor());
-  if (!value.is(Tag::lazy_string)) return to_repr(context, value);
-  const Value shown = with_joined_strings(context, value);
-  return shown.is(Tag::string) ? shown.as<String>().text : join_lazy_string(context, shown.as<LazyString>());
+  TextBuilder text;
+  add_string(text, context, value);
+  return text.take();
 }
 
 std::string to_repr(Context& context, const Value& value) {
-  limit_occurrences(value, "the text of a value is too long");
-  return repr(context, with_joined_strings(context, value), 0);
+  TextBuilder text;
+  add_value(text, context, value);
+  return text.take();
 }
 
 namespace {
@@ -163,8 +234,7 @@ namespace {
 }  // namespace
 
 std::string format_value(Context& context, const Value& value, const std::string& spec) {
-  if (value.is(Tag::string) && spec.empty()) return value.as<String>().text;
-  if (spec == kStrSpec) return to_string(context, value);
+  if (spec == kStrSpec || (value.is(Tag::string) && spec.empty())) return to_string(context, value);
   if (spec == kReprSpec) return to_repr(context, value);
   const FormatSpec format(spec);
   Value shown = value;
@@ -184,7 +254,14 @@ std::string format_value(Context& context, const Value& value, const std::string
       case ScalarType::real: return format.apply(number.real);
     }
   }
+  if (shown.is(Tag::string)) return format.apply(std::string_view(shown.as<String>().text));
   return format.apply(std::string_view(to_string(context, shown)), type_name(shown));
+}
+
+void add_format(TextBuilder& to, Context& context, const Value& value, const std::string& spec) {
+  if (spec == kStrSpec || (value.is(Tag::string) && spec.empty())) add_string(to, context, value);
+  else if (spec == kReprSpec) add_value(to, context, value);
+  else to += format_value(context, value, spec);
 }
 
 void check_format(Context& context, const Value& value, const std::string& spec) {

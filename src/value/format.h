@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "value/text_builder.h"
 #include "value/value.h"
 
 namespace tsl {
@@ -13,12 +14,16 @@ class Context;
 /// (threshold 1000, 3 edge items); floats as the shortest text that reads back, which always looks like a float
 /// ("1.0"). During a trace, values that are not known yet must be formatted later: see is_known.
 std::string to_string(Context&, const Value& value);
+/// Adds what to_string() returns.
+void add_string(TextBuilder&, Context&, const Value& value);
 /// Formats a value as inside a container: strings are quoted.
 std::string to_repr(Context&, const Value& value);
 /// Returns a text in quotes, with escapes.
 std::string quoted(const std::string& text);
 /// Formats f"{v:spec}": std::format's specs for numbers and strings; one-element tensors format as their element.
 std::string format_value(Context&, const Value& value, const std::string& spec);
+/// Adds what format_value() returns.
+void add_format(TextBuilder&, Context&, const Value& value, const std::string& spec);
 
 /// Throws what format_value would throw, without knowing the value.
 void check_format(Context&, const Value& value, const std::string& spec);

@@ -5,6 +5,7 @@
 
 #include "base/error_names.h"
 #include "base/number_text.h"
+#include "base/run_watch.h"
 #include "tensor/elements.h"
 #include "value/utf8.h"
 
@@ -15,6 +16,7 @@ namespace {
 // Enough for any table, but small enough that a mistake cannot exhaust memory.
 constexpr int kMaxWidth = 100'000;
 constexpr int kMaxPrecision = 1'000;
+constexpr size_t kMostBytesPerPoint = 4;  // of UTF-8
 
 std::string with_point(std::string digits) {
   return digits.find_first_of(".enif") == std::string::npos ? digits + ".0" : digits;
@@ -147,7 +149,11 @@ std::string FormatSpec::apply(bool value) const {
 
 std::string FormatSpec::apply(std::string_view value, std::string_view type) const {
   if (has_numeric_flags_ || (type_ != 0 && type_ != 's')) unsuitable(type == "nil" ? "nil" : fmt::format("a {}", type));
-  if (empty()) return std::string(value);
+  const bool is_padded = value.size() / kMostBytesPerPoint < static_cast<size_t>(width_);
+  if (empty() || (!is_padded && precision_ < 0)) {
+    require_host_bytes(value.size());
+    return std::string(value);
+  }
   return fmt::format(fmt::runtime("{:" + text_ + "}"), value);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "tensor/promotion.h"
 #include "value/context.h"
@@ -57,7 +58,7 @@ class ListReader {
 
   void store(const Value& v, DType dtype, std::byte*& at) const {
     if (const std::vector<Value>* items = items_of(v)) {
-      for (const Value& item : *items) store(item, dtype, at);
+      polled_each(items->size(), 8, [&](size_t i) { store((*items)[i], dtype, at); });
       return;
     }
     const Scalar number = scalar_of(v);
@@ -73,7 +74,7 @@ class ListReader {
         fail_with(ErrorName::ragged_list, fmt::format("{}: rows of different lengths", what_),
                   {"a tensor's rows have as many items each: fill the short ones, or keep a list of tensors"});
       }
-      for (const Value& item : *items) check(item, depth + 1);
+      polled_each(items->size(), 4, [&](size_t i) { check((*items)[i], depth + 1); });
       return;
     }
     if (depth != shape_.rank()) fail(ErrorName::ragged_list, "{}: numbers beside lists", what_);
@@ -97,12 +98,13 @@ Value nested_lists(DType dtype, const std::byte* at, const Layout& layout, int a
   if (axis == layout.rank()) return Value(load_element(dtype, at));
   const int64_t step = layout.strides[axis].hint() * static_cast<int64_t>(size_of(dtype));
   require_host_bytes(static_cast<uint64_t>(layout.shape[axis].hint()) * sizeof(Value));
-  poll_stop();
   std::vector<Value> items;
-  items.reserve(static_cast<size_t>(layout.shape[axis].hint()));
-  for (int64_t i = 0; i < layout.shape[axis].hint(); ++i) {
-    items.push_back(nested_lists(dtype, at + i * step, layout, axis + 1));
-  }
+  const auto count = static_cast<size_t>(layout.shape[axis].hint());
+  items.reserve(count);
+  count_work(64);  // to make the list
+  polled_each(count, 8, [&](size_t i) {
+    items.push_back(nested_lists(dtype, at + static_cast<int64_t>(i) * step, layout, axis + 1));
+  });
   return make_list(std::move(items));
 }
 
@@ -112,6 +114,7 @@ namespace {
 
 bool holds_only_numbers(const Value& v, bool symbols_too, int depth) {
   if (const std::vector<Value>* items = items_of(v)) {
+    count_work(2 * static_cast<int64_t>(items->size()) + 1);
     return depth < kMaxRank && std::all_of(items->begin(), items->end(), [=](const Value& item) {
              return holds_only_numbers(item, symbols_too, depth + 1);
            });

@@ -164,10 +164,10 @@ size_t slot_of(Name name, size_t slots) {
 }  // namespace
 
 int RecordKeys::find(Name name) const {
-  const Name* const begin = names.data();
-  const Name* const end = begin + names.size();
+  const HeldName* const begin = names.data();
+  const HeldName* const end = begin + names.size();
   if (static_cast<size_t>(end - begin) > kMaxLinearNames) return find_hashed(name);
-  for (const Name* at = begin; at != end; ++at) {
+  for (const HeldName* at = begin; at != end; ++at) {
     if (*at == name) return static_cast<int>(at - begin);
   }
   return -1;
@@ -181,7 +181,12 @@ int RecordKeys::find_hashed(Name name) const {
 }
 
 void RecordKeys::add(Name name) {
-  names.push_back(name);
+  const size_t before = names.capacity();
+  names.emplace_back(name);
+  if (names.capacity() != before) {
+    const size_t slots = names.capacity() <= kMaxLinearNames ? 0 : 4 * names.capacity();
+    bytes_.set(sizeof *this + names.capacity() * sizeof(HeldName) + slots * sizeof(uint32_t));
+  }
   if (names.size() <= kMaxLinearNames) return;
   if (2 * names.size() <= slots_.size()) return hash(names.size() - 1);
   slots_.assign(std::bit_ceil(4 * names.size()), 0);

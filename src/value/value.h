@@ -265,17 +265,18 @@ struct Tuple : Sequence {
 
 /// Ordered string keys. Records of equal shape share their key list, so comparing pointers usually suffices.
 struct RecordKeys : Counted {
-  std::vector<Name> names;  // grows through add() alone
+  std::vector<HeldName> names;  // grows through add() alone
   // What the file that the record was read from holds besides, by name, and why it was not read; null: nothing.
   std::shared_ptr<const std::vector<std::pair<std::string, std::string>>> unread;
   int find(Name name) const;  // -1 if there is no such key
-  void add(Name name);        // appends a key, which must be new
+  void add(Name name);        // appends a key, which must be new; throws Failure (limit)
 
  private:
   int find_hashed(Name name) const;
   void hash(size_t position);
 
   std::vector<uint32_t> slots_;  // a hash table: position in `names` + 1, or 0; empty while there are few names
+  HostBytes bytes_;
 };
 
 struct Record : Object {

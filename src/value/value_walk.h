@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/count_work.h"
 #include "value/value.h"
 
 namespace tsl {
@@ -165,6 +166,7 @@ template <class Weigh> class OccurrenceCounter {
       if (known != counts_.end()) return known->second;
     }
     uint64_t total = 1;
+    count_work(64 + 4 * static_cast<int64_t>(elements_of::count(v)));
     for (size_t i = 0; i < elements_of::count(v); ++i)
       total = std::min(total + count(elements_of::at(v, i), depth + 1), kTooMany);
     if (!v.unique()) counts_.emplace(&v.as<Object>(), total);

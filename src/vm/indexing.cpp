@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
+#include "base/long_text.h"
 #include "value/builtin.h"
 #include "value/context.h"
 #include "value/hints.h"
@@ -61,7 +63,9 @@ std::vector<Value> slice_items(Context& context, const std::vector<Value>& items
   const Positions at = positions(context, item, items.size());
   std::vector<Value> result;
   result.reserve(static_cast<size_t>(at.count));
-  for (int64_t i = 0; i < at.count; ++i) result.push_back(items[static_cast<size_t>(at.start + i * at.step)]);
+  polled_each(static_cast<size_t>(at.count), 2, [&](size_t i) {
+    result.push_back(items[static_cast<size_t>(at.start + static_cast<int64_t>(i) * at.step)]);
+  });
   return result;
 }
 
@@ -78,9 +82,9 @@ Value get_in_string(Context& context, const Value& object, const IndexItem& item
     return make_string(text.substr(begin, utf8_width(text, begin)));
   }
   const Positions at = positions(context, item, points.count());
-  if (at.step == 1) return make_string(std::string(characters(at.start, at.start + at.count)));
+  if (at.step == 1) return make_string(copy_text(characters(at.start, at.start + at.count)));
   std::string result;
-  for (int64_t i = 0, n = at.start; i < at.count; ++i, n += at.step) result += characters(n, n + 1);
+  for (int64_t i = 0, n = at.start; i < at.count; ++i, n += at.step) append_text(result, characters(n, n + 1));
   return make_string(std::move(result));
 }
 
@@ -99,10 +103,10 @@ Value get_in_range(Context& context, const Value& object, const IndexItem& item)
     part->end = from_dim(begin + bounds.start + bounds.count);
     return Value(part);
   }
-  std::vector<Value> items;
+  Collector items;
   for (int64_t i = 0, n = bounds.count.pin(); i < n; ++i)
-    items.push_back(from_dim(begin + bounds.start + Dim(i * bounds.step)));
-  return make_list(std::move(items));
+    items.add(from_dim(begin + bounds.start + Dim(i * bounds.step)));
+  return make_list(items.take());
 }
 
 /// Lists the first keys of a record, for a hint; "" if it has none.
@@ -160,14 +164,14 @@ std::string hint_for_assignment(const Value& object) {
   return hint_for_index(object);
 }
 
-Name key_of(Context& context, const IndexItem& item) {
+const std::string& key_of(Context& context, const IndexItem& item) {
   if (item.kind != IndexItem::Kind::value)
     fail(ErrorName::wrong_index_type, "a record is indexed by a key, not by a slice");
   if (is_host_number(item.value)) {
     fail_with(ErrorName::wrong_index_type, fmt::format("a record's key must be a str, not {}", type_name(item.value)),
               {"keys are strs: `r[\"a\"]`; `values(r)[0]` is the first value of a record"});
   }
-  return context.names().intern(expect_string(context, item.value, "a record's key"));
+  return expect_string(context, item.value, "a record's key");
 }
 
 /// Returns the payload of `object` for a change, after copying it if it is shared.
@@ -228,9 +232,9 @@ Value get_index(Context& context, const Value& object, std::span<const IndexItem
     return is_list ? make_list(std::move(part)) : make_tuple(std::move(part));
   }
   if (object.is(Tag::record)) {
-    const Name key = key_of(context, only_item(items, object));
-    if (Value* found = object.as<Record>().find(key)) return *found;
-    unknown_key(object.as<Record>(), *key);
+    const std::string& key = key_of(context, only_item(items, object));
+    if (Value* found = object.as<Record>().find(context.names().find(key))) return *found;
+    unknown_key(object.as<Record>(), key);
   }
   if (is_text(object)) return get_in_string(context, object, only_item(items, object));
   if (object.is(Tag::range)) return get_in_range(context, object, only_item(items, object));
@@ -253,7 +257,8 @@ void set_index(Context& context, Value& object, std::span<const IndexItem> items
   if (object.is(Tag::tensor)) return tensor_set(context, object, items, value);
   if (object.is(Tag::list)) return set_in_list(context, object, only_item(items, object), std::move(value));
   if (object.is(Tag::record))
-    return set_field(context, object, key_of(context, only_item(items, object)), std::move(value));
+    return set_field(context, object, HeldName(context.names(), key_of(context, only_item(items, object))),
+                     std::move(value));
   fail_with(ErrorName::not_assignable, fmt::format("cannot assign to an element of {}", type_name(object)),
             hints_of(hint_for_assignment(object)));
 }
@@ -291,7 +296,7 @@ std::vector<std::string> methods_of(Context& context, const Value& object) {
   std::vector<std::string> names;
   if (object.is(Tag::module) || object.is_nil()) return names;
   for (std::string& name : context.builtins().names()) {
-    const Value* builtin = context.builtins().native(context.names().intern(name));
+    const Value* builtin = context.builtins().native(context.names().find(name));
     if (!builtin || !builtin->is(Tag::builtin)) {
       if (object.is(Tag::tensor) && !builtin) names.push_back(std::move(name));  // those of the prelude take tensors
       continue;

@@ -11,6 +11,7 @@
 #include "value/materialize.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
+#include "value/text_builder.h"
 #include "vm/arguments.h"
 #include "vm/indexing.h"
 #include "vm/operators.h"
@@ -238,16 +239,21 @@ template <class Step> auto at_value(int value, Step step) {
   }
 }
 
+void add_value(TextBuilder& to, Context& context, const Value& value, const std::string& spec) {
+  if (value.is_number()) to += format_value(context, value, spec);  // short
+  else add_format(to, context, value, spec);
+}
+
 /// Formats an f-string whose values are all known.
 std::string join_template(Context& context, const Template& parts, const Value* values) {
-  std::string text;
+  TextBuilder text;
   int value = 0;
   for (const TemplatePart& part : parts) {
     if (part.text) text += *part.text;
-    else text += at_value(value, [&] { return format_value(context, values[value], part.spec); });
+    else at_value(value, [&] { add_value(text, context, values[value], part.spec); });
     value += part.text == nullptr;
   }
-  return text;
+  return text.take();
 }
 
 Value lazy_template(Context& context, const Template& parts, const Value* values) {

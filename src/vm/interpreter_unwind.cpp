@@ -51,7 +51,7 @@ void name_function(Error& error, const std::string& function, const Builtins& bu
   const std::string first = error.message.substr(0, end);
   if (end == std::string::npos || first == function) return;
   const bool is_prefix = error.message.compare(end, 2, ": ") == 0 || error.message.compare(end, 3, "'s ") == 0;
-  if (!is_prefix || !builtins.contains(names.intern(first))) return;
+  if (!is_prefix || !builtins.contains(names.find(first))) return;
   error.message.replace(0, end, function);
   if (error.kind() != ErrorKind::index) error.hints.clear();
 }

@@ -4,7 +4,9 @@
 #include <array>
 #include <set>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
+#include "base/long_text.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/hints.h"
@@ -128,6 +130,8 @@ std::string hint_for_operands(BinaryOp op, const Value& a, const Value& b) {
 // More than any data needs, and far from exhausting the stack.
 constexpr int kMaxNesting = 1000;
 
+constexpr int64_t kItemWork = 8;  // to compare an item
+
 // ---- Sequences and text ----------------------------------------------------------------------------
 
 // Enough for any program; a mistake such as "-" * 10 ** 12 must be an error and not exhaust memory.
@@ -141,6 +145,11 @@ int64_t repetitions(const Value& count, size_t length) {
   return n;
 }
 
+/// Appends items to others, which should have room for them.
+void append_items(std::vector<Value>& to, const std::vector<Value>& items) {
+  polled_each(items.size(), 2, [&](size_t i) { to.push_back(items[i]); });
+}
+
 Value repeat(Context& context, const Value& sequence, const Value& count) {
   if (is_items(sequence)) {
     const std::vector<Value>& items = sequence.is(Tag::list) ? sequence.as<List>().items : sequence.as<Tuple>().items;
@@ -148,7 +157,7 @@ Value repeat(Context& context, const Value& sequence, const Value& count) {
     require_host_bytes(items.size() * static_cast<size_t>(n) * sizeof(Value));
     std::vector<Value> result;
     result.reserve(items.size() * static_cast<size_t>(n));
-    for (int64_t i = 0; i < n; ++i) result.insert(result.end(), items.begin(), items.end());
+    for (int64_t i = 0; i < n; ++i) append_items(result, items);
     return sequence.is(Tag::list) ? make_list(std::move(result)) : make_tuple(std::move(result));
   }
   const std::string& text = expect_string(context, sequence, "str");
@@ -156,12 +165,17 @@ Value repeat(Context& context, const Value& sequence, const Value& count) {
   require_host_bytes(text.size() * static_cast<size_t>(n));
   std::string result;
   result.reserve(text.size() * static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) result += text;
+  for (int64_t i = 0; i < n; ++i) append_text(result, text);
   return make_string(std::move(result));
 }
 
 Value join_lazy_strings(const Value& a, const Value& b) {
-  if (a.is(Tag::string) && b.is(Tag::string)) return make_string(a.as<String>().text + b.as<String>().text);
+  if (a.is(Tag::string) && b.is(Tag::string)) {
+    const std::string &first = a.as<String>().text, &second = b.as<String>().text;
+    require_host_bytes(first.size() + second.size());
+    count_work(static_cast<int64_t>((first.size() + second.size()) / 8));
+    return make_string(first + second);
+  }
   Ref<LazyString> joined = make_ref<LazyString>();
   for (const Value* part : {&a, &b}) {
     if (part->is(Tag::string)) {
@@ -175,9 +189,12 @@ Value join_lazy_strings(const Value& a, const Value& b) {
 }
 
 template <class Items> Value concatenate(const Value& a, const Value& b) {
-  std::vector<Value> items = a.as<Items>().items;
-  const std::vector<Value>& more = b.as<Items>().items;
-  items.insert(items.end(), more.begin(), more.end());
+  const std::vector<Value>&first = a.as<Items>().items, &second = b.as<Items>().items;
+  require_host_bytes((first.size() + second.size()) * sizeof(Value));
+  std::vector<Value> items;
+  items.reserve(first.size() + second.size());
+  append_items(items, first);
+  append_items(items, second);
   Ref<Items> joined = make_ref<Items>();
   joined->items = std::move(items);
   joined->count_bytes();
@@ -213,6 +230,7 @@ bool compare_items(Context& context, const Value& x, const Value& y, int& order,
   if (depth > kMaxNesting)
     fail(ErrorName::value_too_deep, "values nested more than {} deep cannot be compared", kMaxNesting);
   for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+    count_work(kItemWork);
     if (!compare(context, a[i], b[i], order, equal, depth + 1)) return false;
     if (order != 0) return true;
   }
@@ -223,8 +241,7 @@ bool compare_items(Context& context, const Value& x, const Value& y, int& order,
 
 bool compare(Context& context, const Value& a, const Value& b, int& order, EqualPairs& equal, int depth) {
   if (is_text(a) && is_text(b)) {
-    const int c = expect_string(context, a, "str").compare(expect_string(context, b, "str"));
-    order = c < 0 ? -1 : c > 0;
+    order = compare_texts(expect_string(context, a, "str"), expect_string(context, b, "str"));
     return true;
   }
   if (is_host_number(a) && is_host_number(b)) {
@@ -246,14 +263,18 @@ Value ordered(Context& context, BinaryOp op, const Value& a, const Value& b) {
 
 bool contains(Context& context, const Value& item, const Value& container) {
   auto any_equal = [&](const std::vector<Value>& items) {
-    return std::any_of(items.begin(), items.end(), [&](const Value& v) { return deep_equal(context, item, v); });
+    return std::any_of(items.begin(), items.end(), [&](const Value& v) {
+      count_work(kItemWork);
+      return deep_equal(context, item, v);
+    });
   };
   if (container.is(Tag::list)) return any_equal(container.as<List>().items);
   if (container.is(Tag::tuple)) return any_equal(container.as<Tuple>().items);
   if (container.is(Tag::record))
-    return container.as<Record>().find(context.names().intern(expect_string(context, item, "a key"))) != nullptr;
+    return container.as<Record>().find(context.names().find(expect_string(context, item, "a key"))) != nullptr;
   if (is_text(container) && is_text(item))
-    return expect_string(context, container, "str").find(expect_string(context, item, "str")) != std::string::npos;
+    return find_text(expect_string(context, container, "str"), expect_string(context, item, "str")) !=
+           std::string_view::npos;
   if (container.is(Tag::range)) {
     if (!is_host_int(item)) return false;
     const Dim value = dim_of(item);
@@ -375,6 +396,7 @@ bool equal_items(Context& context, const std::vector<Value>& a, const std::vecto
                  int depth) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
+    count_work(kItemWork);
     if (!deep_equal(context, a[i], b[i], equal, depth + 1)) return false;
   }
   return true;
@@ -383,6 +405,7 @@ bool equal_items(Context& context, const std::vector<Value>& a, const std::vecto
 bool equal_records(Context& context, const Record& a, Record& b, EqualPairs& equal, int depth) {
   if (a.values.size() != b.values.size()) return false;
   for (size_t i = 0; i < a.values.size(); ++i) {
+    count_work(kItemWork);
     const Value* other = b.find(a.keys->names[i]);
     if (!other || !deep_equal(context, a.values[i], *other, equal, depth + 1)) return false;
   }
@@ -417,7 +440,7 @@ bool deep_equal(Context& context, const Value& a, const Value& b, EqualPairs& eq
     if (a.is(Tag::tensor) || b.is(Tag::tensor)) return equal_tensors(context, a, b);
     return truth(context, apply_scalar(ScalarOp::eq, a, b));
   }
-  if (is_text(a) && is_text(b)) return expect_string(context, a, "str") == expect_string(context, b, "str");
+  if (is_text(a) && is_text(b)) return equal_texts(expect_string(context, a, "str"), expect_string(context, b, "str"));
   if (a.tag() != b.tag()) return false;
   switch (a.tag()) {
     case Tag::list:

@@ -154,3 +154,35 @@ TEST_CASE("a temporary that is kept has the same memory in each run, and shares 
   CHECK(memory.addresses()[kept] == address);
   memory.release();
 }
+
+TEST_CASE("a donated input is updated in place before a product of a library", "[memory]") {
+  const Shape square{8, 8};
+  Graph graph;
+  const NodeId p = input(graph, square);
+  const NodeId updated = add(graph, Op::add, {read(graph, p), number(1)});
+  give(graph, updated);
+  give(graph, add(graph, Op::matmul, {read(graph, updated), read(graph, updated)}));
+  cpu::CpuBackend backend(1);
+  const auto executable = backend.prepare(compile(std::move(graph)));
+  REQUIRE(executable->plan().launches.size() == 2);
+  CHECK(PlanMemory(executable->plan(), backend.allocator()).first_overwriting() == 0);
+  Tensor in(DType::f32, Layout::contiguous(square), backend.allocator().allocate(64 * sizeof(float)));
+  std::fill_n(elements(in), 64, 2.0f);
+  const std::byte* const memory = in.data();
+  const char donated[] = {1};
+  Tensor outputs[2];
+  REQUIRE_FALSE(executable->run({&in, 1}, donated, {}, outputs));
+  CHECK(outputs[0].data() == memory);
+  CHECK(elements(outputs[0])[63] == 3);
+  CHECK(elements(outputs[1])[63] == 72);
+}
+
+TEST_CASE("a plan without donors overwrites no input", "[memory]") {
+  Graph graph;
+  const NodeId x = input(graph, {kCount});
+  give(graph, add(graph, Op::exp, {read(graph, x)}));
+  give(graph, x);
+  cpu::CpuBackend backend(1);
+  const auto executable = backend.prepare(compile(std::move(graph)));
+  CHECK(PlanMemory(executable->plan(), backend.allocator()).first_overwriting() == executable->plan().launches.size());
+}

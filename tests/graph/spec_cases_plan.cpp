@@ -52,12 +52,24 @@ Plan kept_plan() {
   return compile(std::move(g));
 }
 
-/// Makes a product, with an input that nothing reads.
+/// Sorts, with an input that nothing reads.
 Plan unread_plan() {
   Graph g;
   const NodeId x = input(g, kSquare);
   input(g, kSquare);
-  give(g, product(g, x, x));
+  const Attrs attrs{.axis = 1, .count = 8};
+  const NodeId sorted = g.add(op_def(Op::sort), {read(g, x)}, attrs, {DType::f32, kSquare}, Span{}, g.size());
+  give(g, g.add_result(sorted, 0, {DType::f32, kSquare}));
+  return compile(std::move(g));
+}
+
+/// Makes a product of what may fail, with an input that nothing reads.
+Plan fallible_product_plan() {
+  Graph g;
+  const NodeId x = input(g, kSquare);
+  input(g, kSquare);
+  const NodeId root = g.add(op_def(Op::cholesky), {read(g, x)}, {}, {DType::f32, kSquare}, Span{}, g.size());
+  give(g, product(g, root, x));
   return compile(std::move(g));
 }
 
@@ -136,6 +148,8 @@ void add_donor_cases(std::vector<SpecCase>& cases) {
   add_case(kIsRead, turned_plan, [](Plan& p) { p.donors[0] = {0}; });
   add_case(kIsRead, update_plan, [](Plan& p) { p.buffers.back().alias_of = p.outputs[0].buffer; });
   add_case("An output with donors, and what aliases it, is written after all that may fail.", unread_plan,
+           [](Plan& p) { p.donors[0] = {1}; });
+  add_case("In a plan that may fail, no op kernel writes to a donor's memory.", fallible_product_plan,
            [](Plan& p) { p.donors[0] = {1}; });
 }
 

@@ -229,6 +229,30 @@ TEST_CASE("an output with donors is not aliased by temporaries", "[plan]") {
   CHECK(aliased_temporaries(plan) == 0);
 }
 
+TEST_CASE("an output before a product of a library may take a donor's memory", "[plan]") {
+  Graph g;
+  const NodeId p = input(g, kSquare);
+  const NodeId updated = add(g, Op::exp, {read(g, p)});
+  give(g, updated);
+  give(g, g.add(op_def(Op::matmul), {read(g, updated), read(g, updated)}, {}, {DType::f32, kSquare}, Span{}, g.size()));
+  const Plan plan = compile(std::move(g));
+  REQUIRE(plan.launches.size() == 2);
+  CHECK(plan.donors[0] == std::vector<uint32_t>{0});
+}
+
+TEST_CASE("an output before a sort, which allocates memory, keeps donors as they are", "[plan]") {
+  Graph g;
+  const NodeId p = input(g, kSquare);
+  const NodeId updated = add(g, Op::exp, {read(g, p)});
+  give(g, updated);
+  const Attrs attrs{.axis = 1, .count = kSquare[1]};
+  const NodeId sorted = g.add(op_def(Op::sort), {read(g, updated)}, attrs, {DType::f32, kSquare}, Span{}, g.size());
+  give(g, g.add_result(sorted, 0, {DType::f32, kSquare}));
+  const Plan plan = compile(std::move(g));
+  REQUIRE(plan.launches.size() == 2);
+  CHECK(plan.donors[0].empty());
+}
+
 NodeId written(Graph& g, Arg x, Arg value, int64_t row) {
   Attrs attrs;
   attrs.view = slice(Layout::contiguous(kSquare), 0, row, 1, 1);

@@ -16,6 +16,7 @@ import layers
 import links
 import mutants
 import lists  # tests/mutants, whose folder mutants.py has added
+import polls
 import recipes
 import switches
 import unused
@@ -198,6 +199,32 @@ class Switches(Case):
     def test_fails_without_switches(self):
         self.write("src/a.cpp", "int x;\n")
         self.assertIn("no switches", self.run_lint(switches)[0])
+
+
+class Polls(Case):
+    def test_finds_loops_without_a_poll(self):
+        self.write("src/builtins/a.cpp", """
+            Value first(Context& context, Args args) {
+              for (Value& v : items(args[0])) count_work(1);
+              return Value();
+            }
+            Value second(Context& context, Args args) {
+              for (Value& v : items(args[0])) read(v);
+              while (more()) read(args[0]);  // bounded: more() ends
+              for (int axis = 0; axis < rank; ++axis) read(axis);
+              return Value();
+            }
+            """.replace("\n            ", "\n"))
+        out, failed = self.run_lint(polls)
+        self.assertTrue(failed)
+        self.assertEqual([line.split(": use")[0] for line in out.splitlines()],
+                         ["src/builtins/a.cpp:7: a loop without a poll"])
+        self.write("src/builtins/a.cpp", "// bounded loops: a few.\nvoid f() {\n  for (;;) g();\n}\n")
+        self.assertEqual(self.run_lint(polls), ("polls: 1 loops in 1 files\n", False))
+
+    def test_fails_without_loops(self):
+        self.write("src/builtins/a.cpp", "int x;\n")
+        self.assertIn("no loops", self.run_lint(polls)[0])
 
 
 class Unused(Case):

@@ -49,7 +49,8 @@ class CpuExecutable : public exec::Executable {
       libraries_.emplace_back();
       if (kernel.kind == graph::Template::op) {
         libraries_.back() = backend.find_op_kernel(plan_.graph[kernel.op_node]);
-        if (libraries_.back()) workspace_bytes_ = std::max(workspace_bytes_, libraries_.back()->workspace_bytes());
+        if (libraries_.back())
+          workspace_bytes_ = std::max(workspace_bytes_, workspace_bytes(*libraries_.back(), plan_, kernel));
         continue;
       }
       tiles_.back() =
@@ -80,18 +81,19 @@ class CpuExecutable : public exec::Executable {
     state.shared = &backend_.shared_scratch();
     backend_.count_launches(plan_.launches.size());
     Ref<Storage> workspace;
-    bool is_op = true;  // allocates memory while it runs, and overwrites no input (Plan::donors)
+    size_t begun = 0;  // launches
     try {
       if (workspace_bytes_ > 0) workspace = backend_.allocator().allocate(workspace_bytes_);
       exec::Timeline* const timeline = backend_.timeline();
       exec::Timeline::Id activity = timeline ? activities_.first(*timeline, *this, Device()) : 0;
       for (const std::vector<uint32_t>& launch : plan_.launches) {
         if (&launch != plan_.launches.data()) poll_stop();
-        is_op = plan_.kernels[launch[0]].kind == graph::Template::op;
         const exec::ActivityScope scope(timeline, activity++);
         const auto number = static_cast<uint32_t>(&launch - plan_.launches.data());
         if (observer_) observer_->before(number, memory_.addresses());
-        run_launch(launch, state, workspace ? static_cast<std::byte*>(workspace->data()) : nullptr);
+        begun = number + 1;
+        std::byte* const memory = workspace ? static_cast<std::byte*>(workspace->data()) : nullptr;
+        run_launch(launch, state, {memory, workspace_bytes_});
         if (state.error) break;
         if (observer_) observer_->after(number, memory_.addresses());
       }
@@ -100,7 +102,7 @@ class CpuExecutable : public exec::Executable {
       memory_.release();
       throw;
     } catch (...) {
-      const bool is_lost = memory_.has_donors() && !is_op;
+      const bool is_lost = memory_.has_donors() && begun > memory_.first_overwriting();
       memory_.release();
       if (is_lost) exec::fail_after_overwriting();
       throw;
@@ -110,7 +112,7 @@ class CpuExecutable : public exec::Executable {
   }
 
  private:
-  void run_launch(const std::vector<uint32_t>& launch, RunState& state, std::byte* workspace) {
+  void run_launch(const std::vector<uint32_t>& launch, RunState& state, std::span<std::byte> workspace) {
     if (launch.size() > 1) {
       run_table(launch, state);
     } else if (tiles_[launch[0]]) {

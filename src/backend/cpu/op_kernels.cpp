@@ -109,13 +109,34 @@ const std::byte* OpRun::in_order(int arg, const Layout& order) {
 }
 
 std::byte* OpRun::temporary(uint64_t bytes) {
+  if (const uint64_t taken = graph::aligned(bytes); taken <= reserved_.size()) {
+    std::byte* const memory = reserved_.data();
+    reserved_ = reserved_.subspan(taken);
+    return memory;
+  }
   temporaries_.push_back(backend.allocator().allocate(bytes));
   return static_cast<std::byte*>(temporaries_.back()->data());
 }
 
 namespace {
 
-void run_by_library(OpRun& run, exec::OpKernel& library, std::byte* workspace) {
+/// Returns the bytes of the copies that run_by_library() makes.
+uint64_t bytes_of_copies(const exec::OpKernel& library, const Plan& plan, const Node& node) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < node.args.size(); ++i) {
+    const Layout* const order = library.order_of(i, node.args[i].layout);
+    if (!order) continue;
+    const auto [access, walk] = walk_of(*order);
+    if (is_linear(access, walk)) continue;
+    bytes +=
+        graph::aligned(static_cast<uint64_t>(count_of(order->shape)) * size_of(plan.graph[node.args[i].node].dtype));
+  }
+  return bytes;
+}
+
+void run_by_library(OpRun& run, exec::OpKernel& library, std::span<std::byte> workspace) {
+  const uint64_t own = graph::aligned(library.workspace_bytes());
+  run.reserve(workspace.subspan(own));
   constexpr size_t kMostOperands = 4;
   std::array<const std::byte*, kMostOperands> operands{};
   std::array<std::byte*, kMaxResults> results{};
@@ -130,13 +151,17 @@ void run_by_library(OpRun& run, exec::OpKernel& library, std::byte* workspace) {
   const std::function<void(int64_t, int64_t)> report = [&](int64_t element, int64_t value) {
     run.state.report(run.node.order, run.id, element, value);
   };
-  library.run({{operands.data(), operand_count}, {results.data(), result_count}, workspace, &report});
+  library.run({{operands.data(), operand_count}, {results.data(), result_count}, workspace.data(), &report});
 }
 
 }  // namespace
 
+uint64_t workspace_bytes(const exec::OpKernel& library, const Plan& plan, const Kernel& kernel) {
+  return graph::aligned(library.workspace_bytes()) + bytes_of_copies(library, plan, plan.graph[kernel.op_node]);
+}
+
 void run_op(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunState& state, exec::OpKernel* library,
-            std::byte* workspace) {
+            std::span<std::byte> workspace) {
   static constexpr std::pair<Op, void (*)(OpRun&)> kRows[] = {{Op::cumsum, run_scan},
                                                               {Op::cumprod, run_scan},
                                                               {Op::sort, run_sort},

@@ -6,9 +6,13 @@
 namespace tsl::cpu {
 
 /// Runs node `kernel.op_node` of the plan by `library`, or, if that is null, by a kernel of our own. `buffers` is as in
-/// RunState; `workspace` is what the library's kernel needs.
+/// RunState; `workspace` has workspace_bytes().
 void run_op(CpuBackend& backend, const graph::Plan& plan, const graph::Kernel& kernel, RunState& state,
-            exec::OpKernel* library, std::byte* workspace);
+            exec::OpKernel* library, std::span<std::byte> workspace);
+
+/// Returns the bytes that run_op() needs for a kernel of a library: its workspace, and copies of operands that it does
+/// not read as they lie.
+uint64_t workspace_bytes(const exec::OpKernel& library, const graph::Plan& plan, const graph::Kernel& kernel);
 
 /// One call of an op with a kernel of its own, with its operands in memory.
 class OpRun {
@@ -33,8 +37,9 @@ class OpRun {
     const std::optional<uint32_t> at = graph::position_of_result(kernel_, number);
     return at ? state.buffers[kernel_.buffers[*at]] : nullptr;
   }
-  /// Allocates memory that is freed with this object.
+  /// Returns memory until this object ends: of what is reserved, or allocated.
   std::byte* temporary(uint64_t bytes);
+  void reserve(std::span<std::byte> memory) { reserved_ = memory; }
 
  private:
   /// Returns the layout's offset in this run, as it may be a symbol.
@@ -45,6 +50,7 @@ class OpRun {
   const graph::Plan& plan_;
   const graph::Kernel& kernel_;
   std::vector<Ref<Storage>> temporaries_;
+  std::span<std::byte> reserved_;  // for temporaries
 };
 
 /// Returns the layout with `axis` moved to the end.

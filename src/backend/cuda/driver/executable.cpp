@@ -75,6 +75,8 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       for (uint32_t launch = 0; launch < plan_.launches.size(); ++launch) add_launch(launch);
       link_calls();
     }
+    const auto first = std::find_if(steps_.begin(), steps_.end(), [&](const Step& s) { return overwrites_first(s); });
+    if (first != steps_.end()) overwriting_step_ = &*first;
     load_all();
     for (const exec::KernelSource& each : edited) replace_kernel(each);
   }
@@ -129,12 +131,13 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     exec::Timeline* const timeline = gpu_.timeline();
     if (exec::checks_addresses()) exec::AddressCheck(plan_, inputs, symbols).check_kernels();
     memory_.bind(inputs, donated);
-    last_began_at_.reset();
+    overwriting_began_at_.reset();
     RunError error;
     try {
       if (bound_epoch_ != memory_.address_epoch()) check_devices(inputs);
       for (LaunchUnit& unit : units_) choose_kernels(unit, symbols);
       if (scratch_bytes_ > 0) scratch_ = gpu_.allocator.allocate(scratch_bytes_);
+      for (const auto& library : copying_) library->reserve_copies();
       if (timeline) set_activities(*timeline);
       {
         const exec::ActivityScope launching(timeline, ActivityKind::launch);
@@ -157,9 +160,16 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     return error;
   }
 
-  /// Whether the run may have overwritten donated inputs. Only kernels of the last step do: the plan lets nothing
-  /// overwrite an input before the last op that allocates while it runs (Plan::donors).
-  bool has_written() const { return memory_.has_donors() && last_began_at_ && launches() != *last_began_at_; }
+  /// Whether the run may have overwritten donated inputs.
+  bool has_written() const {
+    return memory_.has_donors() && overwriting_began_at_ && launches() != *overwriting_began_at_;
+  }
+  /// Whether the step has the first launch that may overwrite donated inputs.
+  bool overwrites_first(const Step& step) const {
+    const size_t first = memory_.first_overwriting();
+    if (!step.launcher) return step.launch == first;
+    return std::any_of(step.units.begin(), step.units.end(), [&](size_t u) { return units_[u].launch == first; });
+  }
   uint64_t launches() const { return gpu_.device.counters().kernel_launches + gpu_.device.counters().graph_launches; }
 
   void check_devices(const exec::Inputs& inputs) const {
@@ -236,6 +246,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       use.scratch = true;
       scratch_bytes_ = std::max(scratch_bytes_, library->workspace_bytes());
     }
+    if (library->copies_operands()) copying_.push_back(library);
     std::vector<KernelCall>& calls = step.launcher->calls();
     calls.emplace_back();
     calls.back().name = library->name();
@@ -448,7 +459,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   RunError run_steps(std::span<const Scalar> symbols) {
     for (Step& step : steps_) {
       if (has_constants(step) && has_made_constants_) continue;
-      if (&step == &steps_.back()) last_began_at_ = launches();
+      if (&step == overwriting_step_) overwriting_began_at_ = step.launcher ? launches() : kUnset;
       observe(step, &exec::LaunchObserver::before);
       if (RunError error = run_step(step, symbols)) return error;
       observe(step, &exec::LaunchObserver::after);
@@ -548,8 +559,9 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   bool has_made_constants_ = false;
   std::optional<GraphState> told_graphs_;  // what the observers know of the last run
   std::vector<LaunchUnit> units_;
-  std::vector<LaunchUse> uses_;  // per launch
-  uint32_t library_count_ = 0;   // calls that use a kept workspace
+  std::vector<LaunchUse> uses_;                        // per launch
+  uint32_t library_count_ = 0;                         // calls that use a kept workspace
+  std::vector<std::shared_ptr<LibraryCall>> copying_;  // calls that copy operands
   std::vector<Step> steps_;
   Ref<Storage> scratch_;
   uint64_t scratch_bytes_ = 0;
@@ -559,7 +571,9 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   CudaGraphLauncher* reporting_ = nullptr;  // the last launcher with kernels that may report failures
   bool may_fail_alone_ = false;             // a standalone op may fail, which the host learns as it runs
   exec::LaunchObserver* observer_ = nullptr;
-  std::optional<uint64_t> last_began_at_;  // value of launches() when the current run reached its last step
+  const Step* overwriting_step_ = nullptr;  // the first that may overwrite donated inputs; null: none does
+  // The value of launches() when the current run reached that step; kUnset: an op on the host.
+  std::optional<uint64_t> overwriting_began_at_;
 };
 
 }  // namespace

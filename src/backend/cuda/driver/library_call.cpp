@@ -60,9 +60,11 @@ LibraryCall::LibraryCall(Gpu& gpu, const Plan& plan, const Kernel& kernel, std::
 
 LibraryCall::~LibraryCall() = default;
 
-bool LibraryCall::is_recordable() const {
-  return library_->is_recordable() && std::none_of(operands_.begin(), operands_.end(),
-                                                   [](const Operand& operand) { return operand.copy != nullptr; });
+bool LibraryCall::is_recordable() const { return library_->is_recordable() && !copies_operands(); }
+
+bool LibraryCall::copies_operands() const {
+  return std::any_of(operands_.begin(), operands_.end(),
+                     [](const Operand& operand) { return operand.copy != nullptr; });
 }
 
 GeneratedKernels LibraryCall::failure_report() const {
@@ -88,6 +90,14 @@ GeneratedKernels LibraryCall::failure_report() const {
   return generated;
 }
 
+void LibraryCall::reserve_copies() {
+  for (Operand& operand : operands_) {
+    if (!operand.copy) continue;
+    const auto count = static_cast<uint64_t>(element_count(operand.order.shape).hint());
+    operand.reserved = gpu_.allocator.allocate(count * size_of(operand.dtype));
+  }
+}
+
 void LibraryCall::bind(KernelCall& call, std::byte* const* buffers, std::span<const Scalar> symbols,
                        CUdeviceptr workspace) const {
   call.values.resize(operands_.size() + results_.size() + 1);
@@ -103,8 +113,9 @@ void LibraryCall::bind(KernelCall& call, std::byte* const* buffers, std::span<co
 /// Replaces the addresses of operands that must be copied by those of copies, which this makes.
 void LibraryCall::copy_operands(std::vector<Tensor>& copies) {
   for (size_t i = 0; i < operands_.size(); ++i) {
-    const Operand& operand = operands_[i];
+    Operand& operand = operands_[i];
     if (!operand.copy) continue;
+    operand.reserved = nullptr;
     const Tensor in = borrow(gpu_, operand.dtype, operand.order, const_cast<std::byte*>(operand_addresses_[i]));
     Tensor& copy = copies.emplace_back();
     operand.copy->run({&in, 1}, {}, {}, {&copy, 1});

@@ -22,11 +22,15 @@ class LibraryCall final : public LibraryWork {
 
   std::string name() const { return library_->name(); }
   uint64_t workspace_bytes() const { return library_->workspace_bytes(); }
-  /// Whether the call may be part of a CUDA graph. One that copies operands allocates memory while it runs.
+  /// Whether the call may be part of a CUDA graph. One that copies operands may not.
   bool is_recordable() const;
   /// Returns the kernel that reports after the call what failed; none: the node cannot fail.
   GeneratedKernels failure_report() const;
 
+  bool copies_operands() const;
+  /// Allocates memory for copies of operands before a run begins, which enqueue() gives back for them: so it fails
+  /// where nothing has been overwritten yet.
+  void reserve_copies();
   /// Sets the values of `call`: the addresses of operands, of results and of the workspace.
   void bind(KernelCall& call, std::byte* const* buffers, std::span<const Scalar> symbols, CUdeviceptr workspace) const;
   void enqueue(const std::vector<uint64_t>& values) override;
@@ -39,6 +43,7 @@ class LibraryCall final : public LibraryWork {
     DType dtype = DType::f32;
     Layout order = {};                       // of the copy
     std::unique_ptr<exec::Executable> copy;  // null: the library reads the operand as it lies
+    Ref<Storage> reserved = {};
   };
 
   void copy_operands(std::vector<Tensor>& copies);

@@ -11,13 +11,13 @@
 #include "backend/cuda/libraries/optional_library.h"
 #include "backend/cuda/libraries/own_kernel.h"
 #include "exec/matrix_layout.h"
-#include "graph/plan.h"
 
 namespace tsl::cuda {
 
 namespace {
 
 constexpr cublasFillMode_t kLower = CUBLAS_FILL_MODE_UPPER;  // of a matrix in rows
+constexpr uint64_t kPartAlignment = 256;                     // of workspaces, as what cudaMalloc gives
 constexpr int64_t kMostBatches = 32768;                      // in one call
 
 /// cuSOLVER with all that its calls need on one GPU.
@@ -78,7 +78,9 @@ class FactorisationKernel : public exec::OpKernel {
   std::string type() const { return std::string(tsl::name_of(dtype_)); }
 
   /// Reserves a part of the workspace. Returns its offset.
-  uint64_t reserve(uint64_t bytes) { return std::exchange(bytes_, bytes_ + graph::aligned(bytes)); }
+  uint64_t reserve(uint64_t bytes) {
+    return std::exchange(bytes_, bytes_ + (bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment);
+  }
   static CUdeviceptr part(const exec::OpCall& call, uint64_t offset) { return address_of(call.workspace) + offset; }
   template <class T> static T* at(CUdeviceptr address) { return reinterpret_cast<T*>(address); }
 

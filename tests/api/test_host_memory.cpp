@@ -1,0 +1,166 @@
+// Memory of the process while scripts make long texts and many names under a limit of host memory.
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include <malloc.h>
+
+#include "api/api.h"
+#include "catch.h"
+
+namespace tsl::api_test {
+
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr uint64_t kMostGrowth = 1024 * kMiB;  // a sanitizer keeps what was freed
+#else
+constexpr uint64_t kMostGrowth = 160 * kMiB;
+#endif
+
+/// Returns a number of bytes that the system tells of this process.
+uint64_t status_bytes(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    if (word != name + ":") continue;
+    uint64_t kilobytes = 0;
+    status >> kilobytes;
+    return kilobytes << 10;
+  }
+  return 0;
+}
+
+/// Returns by how much the process grows at most while body() runs.
+template <class Body> uint64_t peak_growth(Body&& body) {
+  malloc_trim(0);
+  const uint64_t before = status_bytes("VmRSS");
+  std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins anew
+  body();
+  return status_bytes("VmHWM") - std::min(status_bytes("VmHWM"), before);
+}
+
+void ignore(void*, tsl_string) {}
+
+void limit(tsl_config& config) {
+  config.threads = 1;
+  config.capabilities = TSL_ALLOW_COMPILE;
+  config.memory_limit = 64 * kMiB;
+  config.host_memory_limit = 64 * kMiB;
+  config.output = ignore;
+}
+
+}  // namespace
+
+TEST_CASE("a text under construction counts towards the limit of host memory", "[api][limits]") {
+  const char* const programs[] = {
+      "str([\"x\" * 1000000] * 3000)",
+      "repr([\"x\" * 1000000] * 3000)",
+      "print([\"x\" * 1000000] * 3000, 1)",
+      "let s = [\"x\" * 1000000] * 3000\nf\"{s}\"",
+      "join(([\"x\" * 1000000] * 3000), \",\")",
+      "(\"a\" * 10000).replace(\"a\", \"x\" * 300000)",
+      "(\"x\" * 1000000) * 200",
+      "let s = \"x\" * 40000000\nf\"{s}{s}{s}{s}{s}{s}{s}{s}\"",
+      "let s = \"x\" * 40000000\nf\"{s:>10}\"",
+      "let s = \"x\" * 40000000\ns + s",
+      "let a = [0] * 3000000\na + a",
+      "{k: [\"\\n\" * 1000000] * 3000} |> str",
+      "error([\"x\" * 1000000] * 3000)",
+      "assert(false, [\"x\" * 1000000] * 3000)",
+  };
+  Fixture t(limit);
+  for (const char* source : programs) {
+    INFO(source);
+    CHECK(peak_growth([&] { CHECK(t.run(std::string("try { ") + source + " } catch e { }") == TSL_LIMIT); }) <
+          kMostGrowth);
+    INFO(t.message());
+    CHECK(t.message().find("bytes for strings, lists and records") != std::string::npos);
+    CHECK(t.text(t.eval("len(\"x\" * 10000000)")) == "10000000");
+  }
+}
+
+TEST_CASE("print writes a long text piece by piece", "[api][limits]") {
+  uint64_t printed = 0;
+  Fixture t([&](tsl_config& config) {
+    limit(config);
+    config.output = [](void* user, tsl_string text) { *static_cast<uint64_t*>(user) += text.length; };
+    config.user = &printed;
+  });
+  CHECK(peak_growth([&] { CHECK(t.run("print([\"x\" * 1000000] * 300)\nprint(\"x\" * 40000000)") == TSL_OK); }) <
+        kMostGrowth);
+  CHECK(printed == 300 * 1'000'002 + 2 * 299 + 2 + 1 + 40'000'001);
+}
+
+TEST_CASE("the text of a result keeps the limit and the deadline", "[api][limits]") {
+  Fixture t([](tsl_config& config) {
+    limit(config);
+    config.time_limit = 5;
+  });
+  const tsl_value value = t.eval("[\"x\" * 1000000] * 3000");
+  tsl_string text = {};
+  CHECK(peak_growth([&] { CHECK(tsl_to_text(t.engine, value, &text) == TSL_LIMIT); }) < kMostGrowth);
+  CHECK(t.text(t.eval("[1, 2]")) == "[1, 2]");
+}
+
+TEST_CASE("names that no record and no code holds are freed", "[api][limits]") {
+  const char* const uses[] = {
+      "has(r, key)",
+      "key in r",
+      "try { r[key] } catch e { }",
+      "var s = {}\ns[key] = i",
+      "var s = {a: 1}\ns[key] = i\ns[key + \"b\"] = i\nr = s",
+  };
+  const auto program = [](const std::string& use, const std::string& end) {
+    return "let long = \"x\" * 1000\nvar r = {a: 1}\nfor i in 0..30000 {\nlet key = long + str(i) + \"" + end + "\"\n" +
+           use + " }\nr = nil";
+  };
+  Fixture t(limit);
+  for (const char* use : uses) {
+    INFO(use);
+    CHECK(t.run(program(use, "first")) == TSL_OK);  // takes what such a run takes at a time
+    CHECK(peak_growth([&] { CHECK(t.run(program(use, "second")) == TSL_OK); }) < 8 * kMiB);
+  }
+  const tsl_value record = t.eval("{a: 1}");
+  const std::string name(1000, 'x');
+  CHECK(peak_growth([&] {
+          tsl_value value = {0};
+          for (int i = 0; i < 30'000; ++i) {
+            CHECK(tsl_get(t.engine, str(name + std::to_string(i)), &value) != TSL_OK);
+            CHECK(tsl_get_field(t.engine, record, str(name + std::to_string(i)), &value) != TSL_OK);
+          }
+        }) < 8 * kMiB);
+}
+
+TEST_CASE("names that records hold count towards the limit of host memory", "[api][limits]") {
+  Fixture t(limit);
+  for (int i = 0; i < 5; ++i) {
+    CHECK(peak_growth([&] {
+            CHECK(t.run("let long = \"x\" * 10000\nvar r = {}\nvar i = 0\n"
+                        "try { while true { i += 1\nr[long + str(i)] = i } } catch e { }") == TSL_LIMIT);
+          }) < kMostGrowth);
+    CHECK(t.run("var r = nil") == TSL_OK);
+    CHECK(t.text(t.eval("len(\"x\" * 40000000)")) == "40000000");
+  }
+}
+
+TEST_CASE("compiled plans that were used least recently are evicted by their bytes", "[api][limits]") {
+  Fixture t(limit);
+  const std::string function = "@compile\nfn f(x) {\nvar y = x\nfor i in 0..300 {\ny = sin(y) * 1.01\n}\nreturn y\n}\n";
+  CHECK(t.run(function + "var n = 3\nf(ones([n]))\nf(ones([n + 1]))\nlet first = f(ones([2]))") == TSL_OK);
+  CHECK(peak_growth([&] {
+          for (int i = 0; i < 60; ++i) CHECK(t.run("n += 1\nf(ones([n]))") == TSL_OK);
+        }) < 64 * kMiB);
+  CHECK(t.text(t.eval("(f(ones([2])) == first).all().item()")) == "true");
+}
+
+TEST_CASE("texts that cannot be read are not kept", "[api][limits]") {
+  Fixture t(limit);
+  const std::string comment = "# " + std::string(1'000'000, 'x') + "\n";
+  CHECK(t.run(comment + "let a = ") == TSL_SYNTAX);
+  CHECK(peak_growth([&] {
+          for (int i = 0; i < 100; ++i) CHECK(t.run(comment + "let a = ") == TSL_SYNTAX);
+        }) < 32 * kMiB);
+}
+
+}  // namespace tsl::api_test
