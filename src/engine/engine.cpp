@@ -126,6 +126,8 @@ void Engine::warn(Error warning) {
     warning.is_final = true;
     throw Failure(std::move(warning));
   }
+  constexpr size_t kMostWarned = 1000;  // texts without end may warn
+  if (warned_.size() >= kMostWarned) warned_.clear();
   if (!warned_.emplace(sources().location(warning.span), warning.message).second) return;
   fail_for_good([&] { write(show_warning, warning); });
 }
@@ -175,7 +177,12 @@ Value Engine::call_from_host(const Value& callee, std::span<Value> args, const C
   enter();
   const RunWatch::Scope scope(watch, options_.limits);
   const RegionPause pause(*runtime_, interpreter_->depth() > 0);
-  return interpreter_->call(callee, args, shape);
+  try {
+    return interpreter_->call(callee, args, shape);
+  } catch (const Failure& failure) {
+    modules_->keep_sources_of(failure.error());
+    throw;
+  }
 }
 
 Value Engine::call(const Value& callee, std::span<Value> args, const CallShape* shape) {

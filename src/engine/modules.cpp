@@ -1,9 +1,11 @@
 #include "engine/modules.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "base/error_names.h"
 #include "engine/engine.h"
@@ -95,90 +97,126 @@ uint32_t ModuleLoader::add_import(const std::string& path, bool is_file, uint32_
   return add_source(std::move(found.name), std::move(found.text), file);
 }
 
-void ModuleLoader::forget_source(uint32_t source) {
-  engine_.sources().forget(source);
-  folders_.erase(source);
+namespace {
+
+bool contains(const std::vector<uint32_t>& sources, uint32_t source) {
+  return std::find(sources.begin(), sources.end(), source) != sources.end();
 }
 
-std::unique_ptr<ast::Module> ModuleLoader::read(std::string name, std::string text, const std::string& path,
-                                                const std::vector<ast::Variable*>& predeclared) {
+void add_sources(std::vector<uint32_t>& to, const Error& error) {
+  to.push_back(error.span.source);
+  for (const CallSite& call : error.called_from) {
+    if (!contains(to, call.span.source)) to.push_back(call.span.source);
+  }
+  for (const RelatedPlace& place : error.related) to.push_back(place.span.source);
+  for (const Error& other : error.others) add_sources(to, other);
+}
+
+}  // namespace
+
+void ModuleLoader::forget_source(uint32_t source) {
+  if (contains(last_error_, source)) {
+    forgotten_.push_back(source);
+    return;
+  }
+  engine_.sources().forget(source);
+  folders_.erase(source);
+  names_.erase(source);
+}
+
+void ModuleLoader::keep_sources_of(const Error& error) {
+  last_error_.clear();
+  add_sources(last_error_, error);
+  for (const uint32_t source : std::exchange(forgotten_, {})) forget_source(source);
+}
+
+ModuleLoader::Tree ModuleLoader::read(std::string name, std::string text, const std::string& path,
+                                      TextNames::Lifetime lifetime, const std::vector<ast::Variable*>& predeclared) {
   const exec::ActivityScope scope(engine_.timeline(), exec::ActivityKind::parse);
   const uint32_t source = add_source(std::move(name), std::move(text), path);
   try {
-    return parse_resolved(engine_.sources(), source, engine_.names(),
-                          analysis::resolve_options(engine_.builtins(), standard_library(), predeclared));
+    const auto names = std::make_shared<TextNames>(engine_.names(), lifetime);
+    std::unique_ptr<ast::Module> module =
+        parse_resolved(engine_.sources(), source, *names,
+                       analysis::resolve_options(engine_.builtins(), standard_library(), predeclared));
+    if (lifetime == TextNames::Lifetime::held) names_[source] = names;
+    return {module.release(), [names](const ast::Module* tree) { delete tree; }};
+  } catch (const Failure& failure) {
+    keep_sources_of(failure.error());
+    forget_source(source);
+    throw;
   } catch (...) {
-    if (refused_source_ > 0) forget_source(refused_source_);
-    refused_source_ = source;  // until the next one: its error is about to be shown
+    forget_source(source);
     throw;
   }
 }
 
-std::unique_ptr<ast::Module> ModuleLoader::read_program(std::string name, std::string text, const std::string& path) {
-  std::unique_ptr<ast::Module> module = read(std::move(name), std::move(text), path);
+ModuleLoader::Tree ModuleLoader::read_program(std::string name, std::string text, const std::string& path,
+                                              TextNames::Lifetime names) {
+  Tree module = read(std::move(name), std::move(text), path, names);
   const auto has_effect = [this](Name n) { return engine_.builtins().has_effect(n); };
   for (Error& warning : find_unused_values(*module, has_effect)) engine_.warn(std::move(warning));
   return module;
 }
 
-std::unique_ptr<ast::Module> ModuleLoader::read_entry(std::string name, std::string text, const std::string& path,
-                                                      const std::vector<ast::Variable*>& predeclared) {
-  std::unique_ptr<ast::Module> module = read(std::move(name), std::move(text), path, predeclared);
+ModuleLoader::Tree ModuleLoader::read_entry(std::string name, std::string text, const std::string& path,
+                                            const std::vector<ast::Variable*>& predeclared) {
+  Tree module = read(std::move(name), std::move(text), path, TextNames::Lifetime::held, predeclared);
   const auto has_effect = [this](Name n) { return engine_.builtins().has_effect(n); };
   for (Error& warning : find_unused_values_of_entry(*module, has_effect)) engine_.warn(std::move(warning));
   return module;
 }
 
-std::unique_ptr<Proto> ModuleLoader::to_bytecode(const ast::Module& module, const CompileOptions& options,
-                                                 VariableCells& cells) {
+Ref<Code> ModuleLoader::to_code(const ast::Module& module, const CompileOptions& options, VariableCells& cells,
+                                Name name) {
   const exec::ActivityScope scope(engine_.timeline(), exec::ActivityKind::parse);
   CompileOptions with_text = options;
   const Source& source = engine_.sources().get(module.source);
   with_text.text = source.text();
   with_text.name = source.name();
-  return compile(engine_.builtins(), module, with_text, cells);
+  std::unique_ptr<Proto> main = compile(engine_.builtins(), module, with_text, cells);
+  main->name = name;
+  if (engine_.runtime().logs("bytecode")) engine_.runtime().log("bytecode", disassemble(*main, engine_.sources()));
+  return engine_.interpreter().code().add(std::move(main), module.source, source.text().size());
 }
 
-namespace {
+bool ModuleLoader::keeps_code() const { return engine_.options().record || engine_.timeline(); }
 
-/// Releases the code of a module at the end of its run, unless its functions or regions refer to it.
-class CodeOfRun {
- public:
-  CodeOfRun(Engine& engine, std::unique_ptr<Proto> proto, bool* is_kept)
-      : engine_(engine), proto_(engine.interpreter().own(std::move(proto))), is_kept_(is_kept) {}
-  ~CodeOfRun() {
-    const bool has_regions = engine_.options().compile_all && !proto_.loops.empty();
-    if (has_regions || !proto_.functions.empty() || engine_.recording() || engine_.timeline()) return;
-    engine_.interpreter().release(proto_);
-    if (is_kept_) *is_kept_ = false;
+void ModuleLoader::free_unused_code() {
+  Interpreter& interpreter = engine_.interpreter();
+  if (interpreter.depth() > 0 || !interpreter.code().is_due() || keeps_code()) return;
+  for (const uint32_t source : interpreter.free_unused_code()) forget_source(source);
+}
+
+Value ModuleLoader::run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name) {
+  free_unused_code();
+  Interpreter& interpreter = engine_.interpreter();
+  Ref<Code> code;
+  const auto release = [&] {
+    const bool is_kept = code && (!code->main->functions.empty() || keeps_code() || engine_.recording() ||
+                                  !interpreter.release(std::move(code)));
+    if (!is_kept) forget_source(module.source);
+  };
+  try {
+    code = to_code(module, options, cells, name);
+    Value result = interpreter.run_module(code, engine_.options().compile_all);
+    release();
+    return result;
+  } catch (const Failure& failure) {
+    keep_sources_of(failure.error());
+    release();
+    throw;
+  } catch (...) {
+    release();
+    throw;
   }
-  CodeOfRun(const CodeOfRun&) = delete;
-  CodeOfRun& operator=(const CodeOfRun&) = delete;
-  const Proto& proto() const { return proto_; }
-
- private:
-  Engine& engine_;
-  const Proto& proto_;
-  bool* const is_kept_;
-};
-
-}  // namespace
-
-Value ModuleLoader::run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name,
-                        bool* is_kept) {
-  std::unique_ptr<Proto> compiled = to_bytecode(module, options, cells);
-  compiled->name = name;
-  const CodeOfRun code(engine_, std::move(compiled), is_kept);
-  const Proto& proto = code.proto();
-  if (engine_.runtime().logs("bytecode")) engine_.runtime().log("bytecode", disassemble(proto, engine_.sources()));
-  return engine_.interpreter().run_module(proto, engine_.options().compile_all);
 }
 
 Value ModuleLoader::run_script(std::string name, std::string text, const std::string& path) {
   // A program that calls explain() is recorded from its start; others do not pay for that.
   if (text.find("explain(") != std::string::npos) engine_.start_recording();
   Pushed loading(loading_, {path.empty() ? "" : canonical_path(path), name});
-  const std::unique_ptr<ast::Module> module = read_program(std::move(name), std::move(text), path);
+  const Tree module = read_program(std::move(name), std::move(text), path, TextNames::Lifetime::held);
   VariableCells cells;
   exec::DeferredErrors& errors = engine_.devices().deferred_errors();
   try {
@@ -205,8 +243,9 @@ Ref<Module> ModuleLoader::load(const ModuleSource& found, const std::string& nam
   const TracingPause pause(engine_.runtime());
   Pushed loading(loading_, {found.key, found.name});
   const bool is_ours = is_library(found.name);
-  const std::unique_ptr<ast::Module> tree =
-      is_ours ? read(found.name, found.text, "") : read_program(found.name, found.text, found.name);
+  constexpr auto kNames = TextNames::Lifetime::permanent;  // as its exports
+  const Tree tree =
+      is_ours ? read(found.name, found.text, "", kNames) : read_program(found.name, found.text, found.name, kNames);
   VariableCells cells;
   run(*tree, {true, is_internal, is_ours}, cells, engine_.names().intern(name));
   Ref<Module> module = make_ref<Module>();

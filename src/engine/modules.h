@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "analysis/names.h"
+#include "base/text_names.h"
+#include "bytecode/code.h"
 #include "bytecode/compiler.h"
 #include "syntax/ast.h"
 #include "value/value.h"
@@ -33,24 +35,27 @@ class ModuleLoader {
 
   /// Runs a script and returns its value. `path` is its file, or empty.
   Value run_script(std::string name, std::string text, const std::string& path);
+  /// A tree, with the names in it.
+  using Tree = std::shared_ptr<const ast::Module>;
   /// Parses and resolves a module. `path` is its file, or empty; `predeclared` are a prompt's variables, which it may
-  /// use.
-  std::unique_ptr<ast::Module> read(std::string name, std::string text, const std::string& path = "",
-                                    const std::vector<ast::Variable*>& predeclared = {});
+  /// use. The names in it are permanent, or are freed with the tree and the source.
+  Tree read(std::string name, std::string text, const std::string& path, TextNames::Lifetime names,
+            const std::vector<ast::Variable*>& predeclared = {});
   /// Adds a source to those of the engine. `path` is its file, or empty.
   uint32_t add_source(std::string name, std::string text, const std::string& path);
   /// Adds the source of the module that import() would run.
   uint32_t add_import(const std::string& path, bool is_file, uint32_t importing_source);
-  /// Frees a source of which nothing is left but errors.
+  /// Frees a source of which nothing is left, or only the last error, which may be shown until the next one.
   void forget_source(uint32_t source);
+  /// Keeps the sources of an error until the next error.
+  void keep_sources_of(const Error& error);
   /// Reads a script or a module of the user, and warns of values that it does not use.
-  std::unique_ptr<ast::Module> read_program(std::string name, std::string text, const std::string& path);
+  Tree read_program(std::string name, std::string text, const std::string& path, TextNames::Lifetime names);
   /// Reads an entry of a prompt likewise; its variables may be declared by earlier ones.
-  std::unique_ptr<ast::Module> read_entry(std::string name, std::string text, const std::string& path,
-                                          const std::vector<ast::Variable*>& predeclared);
-  /// Compiles and runs a module from read(). `is_kept` receives whether something may refer to its code afterwards.
-  Value run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name = nullptr,
-            bool* is_kept = nullptr);
+  Tree read_entry(std::string name, std::string text, const std::string& path,
+                  const std::vector<ast::Variable*>& predeclared);
+  /// Compiles and runs a module from read(). Its code and its source remain as long as functions refer to them.
+  Value run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name = nullptr);
 
   /// Reads a file. Throws Failure (io).
   static std::string read_file(const std::string& path);
@@ -58,15 +63,20 @@ class ModuleLoader {
   static std::string read_stream(std::istream& stream, const std::string& name);
 
  private:
-  std::unique_ptr<Proto> to_bytecode(const ast::Module& module, const CompileOptions& options, VariableCells& cells);
+  /// Whether something may ask for code that nothing can run any more: a report on the whole run.
+  bool keeps_code() const;
+  void free_unused_code();
+  Ref<Code> to_code(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name);
   ModuleSource find(const std::string& path, bool is_file, uint32_t importing_source) const;
   Ref<Module> load(const ModuleSource& found, const std::string& name, bool is_internal);
 
   Engine& engine_;
   std::unordered_map<std::string, Ref<Module>> loaded_;
-  std::vector<std::pair<std::string, std::string>> loading_;  // keys and names, outermost first
-  std::unordered_map<uint32_t, std::string> folders_;         // of sources from files
-  uint32_t refused_source_ = 0;                               // the last text that could not be read; 0: none
+  std::vector<std::pair<std::string, std::string>> loading_;        // keys and names, outermost first
+  std::unordered_map<uint32_t, std::string> folders_;               // of sources from files
+  std::unordered_map<uint32_t, std::shared_ptr<TextNames>> names_;  // of sources
+  std::vector<uint32_t> last_error_;                                // its sources
+  std::vector<uint32_t> forgotten_;                                 // of these, those that nothing else keeps
 };
 
 }  // namespace tsl

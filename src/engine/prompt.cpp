@@ -14,38 +14,29 @@ Value Prompt::run(std::string text, const std::string& path, const std::string& 
                            : path.empty()      ? fmt::format("<prompt {}>", entries_ + 1)
                                                : path;
   ++entries_;
-  const std::unique_ptr<ast::Module> entry = engine_.modules().read_entry(name, std::move(text), path, variables());
+  const ModuleLoader::Tree entry = engine_.modules().read_entry(name, std::move(text), path, variables());
   return run_entry(*entry);
 }
 
 Value Prompt::run_entry(const ast::Module& entry) {
-  bool is_kept = true;
   try {
-    const Value value = engine_.modules().run(entry, {true, false}, cells_, nullptr, &is_kept);
+    const Value value = engine_.modules().run(entry, {true, false}, cells_);
     publish(entry);
-    if (!is_kept) engine_.sources().forget(entry.source);
     return value;
   } catch (...) {
     publish(entry);
-    if (!is_kept) forget_failed(entry.source);
     throw;
   }
 }
 
-/// Forgets the text of the entry that failed before this one, whose error is about to be shown.
-void Prompt::forget_failed(uint32_t source) {
-  if (failed_source_ > 0) engine_.sources().forget(failed_source_);
-  failed_source_ = source;
-}
-
 const Value* Prompt::find(Name name) const {
   const auto variable = visible_.find(name);
-  return variable == visible_.end() ? nullptr : &cells_.at(variable->second.get())->value;
+  return variable == visible_.end() ? nullptr : &cells_.at(variable->second.variable.get())->value;
 }
 
 std::vector<ast::Variable*> Prompt::variables() const {
   std::vector<ast::Variable*> variables;
-  for (const auto& entry : visible_) variables.push_back(entry.second.get());
+  for (const auto& entry : visible_) variables.push_back(entry.second.variable.get());
   return variables;
 }
 
@@ -59,11 +50,12 @@ std::vector<Name> Prompt::names() const {
 void Prompt::set_last(Value value) {
   const Name last = engine_.names().intern("_");
   if (!find(last)) {
-    const std::unique_ptr<ast::Module> entry = engine_.modules().read("<prompt>", "let last = nil");
+    const ModuleLoader::Tree entry =
+        engine_.modules().read("<prompt>", "let last = nil", "", TextNames::Lifetime::permanent);
     for (ast::Variable* v : entry->main->variables) v->name = last;  // programs cannot declare this name
     run_entry(*entry);
   }
-  cells_.at(visible_.at(last).get())->value = std::move(value);
+  cells_.at(visible_.at(last).variable.get())->value = std::move(value);
 }
 
 void Prompt::reset() {
@@ -73,7 +65,7 @@ void Prompt::reset() {
 
 void Prompt::assign(Name name, Value value) {
   const auto known = visible_.find(name);
-  if (known == visible_.end() || !cells_.at(known->second.get())->is_mutable) {
+  if (known == visible_.end() || !cells_.at(known->second.variable.get())->is_mutable) {
     const bool is_word = std::all_of(name->begin(), name->end(), [](char c) {
       return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     });
@@ -81,7 +73,7 @@ void Prompt::assign(Name name, Value value) {
       fail(ErrorName::malformed_name, "'{}' is no name of a variable", *name);
     run(fmt::format("var {} = nil", *name), "", "<host>");
   }
-  cells_.at(visible_.at(name).get())->value = std::move(value);
+  cells_.at(visible_.at(name).variable.get())->value = std::move(value);
 }
 
 /// Makes the variables visible that the entry has set. Functions at its top level are set before anything runs. If
@@ -102,12 +94,12 @@ void Prompt::publish_variable(const ast::Variable& variable) {
   if (cell.empty() || !variable.is_exported || !cell.mapped()->is_set) return;
   auto copy = std::make_unique<ast::Variable>(variable);
   copy->owner = nullptr;  // the entry's function, which goes
-  std::unique_ptr<ast::Variable>& visible = visible_[variable.name];
+  Visible& visible = visible_[variable.name];
   // From here on nothing is allocated: the table has had this cell before.
-  cells_.erase(visible.get());
+  cells_.erase(visible.variable.get());
   cell.key() = copy.get();
   cells_.insert(std::move(cell));
-  visible = std::move(copy);
+  visible = {variable.name, std::move(copy)};
 }
 
 }  // namespace tsl

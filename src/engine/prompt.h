@@ -1,5 +1,5 @@
-// A prompt: runs entries one by one; each can use what earlier ones have declared. Of an entry without functions,
-// nothing but its variables is kept.
+// A prompt: runs entries one by one; each can use what earlier ones have declared. Nothing but its variables is kept
+// of an entry, and the code of functions that are left.
 #pragma once
 
 #include <memory>
@@ -37,13 +37,17 @@ class Prompt {
   Value run_entry(const ast::Module& entry);
   void publish(const ast::Module& entry);
   void publish_variable(const ast::Variable& variable);
-  void forget_failed(uint32_t source);
+
+  /// A variable: a copy, so that no entry's tree is kept, with its name.
+  struct Visible {
+    HeldName name;
+    std::unique_ptr<ast::Variable> variable;
+  };
 
   Engine& engine_;
-  VariableCells cells_;                                               // of the visible variables
-  std::unordered_map<Name, std::unique_ptr<ast::Variable>> visible_;  // copies, so that no entry's tree is kept
-  size_t entries_ = 0;                                                // so far
-  uint32_t failed_source_ = 0;                                        // of the last entry that failed; 0: none
+  VariableCells cells_;  // of the visible variables
+  std::unordered_map<Name, Visible> visible_;
+  size_t entries_ = 0;  // so far
 };
 
 }  // namespace tsl

@@ -121,6 +121,14 @@ void EngineRuntime::recompile(const Value& function) {
   regions_.recompile(function.is(Tag::function) ? &proto_of(function.as<Function>()) : nullptr);
 }
 
+void EngineRuntime::forget_regions(const Proto& function) {
+  regions_.forget(function);
+  trace_observers_.each([&](jit::TraceObserver& observer) {
+    observer.on_forgotten(&function);
+    for (const Loop& loop : function.loops) observer.on_forgotten(&loop);
+  });
+}
+
 // ---- Devices ---------------------------------------------------------------------------------------------------
 
 Device EngineRuntime::default_device() {

@@ -82,6 +82,10 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   void error_caught(ErrorKind kind) override;
   void out_of_memory(Failure& failure) override;
   void out_of_steps() override { abort_trace("it runs too long to be traced"); }
+  void each_reference(const Proto& function, const std::function<void(const Value&)>& visit) const override {
+    regions_.each_reference(function, visit);
+  }
+  void forget_regions(const Proto& function) override;
 
   /// Records all that is compiled from now on; without effect if it is recorded already.
   void start_recording();

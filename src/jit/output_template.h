@@ -22,6 +22,8 @@ class OutputTemplate {
   static OutputTemplate capture(const Value& value, const Recorder& recorder, std::vector<uint32_t>& slots);
   /// Rebuilds the value with the tensors and numbers of this run.
   Value rebuild(Context& context, const Run& run) const;
+  /// Returns what is captured: functions and variables in it are those of the value.
+  const Value& captured() const { return value_; }
 
  private:
   /// A leaf that is not the whole tensor of a slot: a view of one, a foreign value, or an int of the program.

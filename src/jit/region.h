@@ -1,6 +1,7 @@
 // Compiled regions: functions and loop bodies that run from plans, without the interpreter.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -116,6 +117,10 @@ class RegionCache {
   void tell_interpreted(const Function& function, const std::string& reason, std::string hint);
   /// Forgets the regions of a function and of its loops, or with null all: their next use is traced anew.
   void recompile(const Proto* function);
+  /// Calls visit(value) for each value and cell that the regions of a function and of its loops refer to.
+  void each_reference(const Proto& function, const std::function<void(const Value&)>& visit) const;
+  /// Frees the regions of a function and of its loops, none of which is running.
+  void forget(const Proto& function);
 
  private:
   struct Entry {  // the inputs of this run, and the destination of its outputs

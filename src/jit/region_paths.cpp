@@ -118,6 +118,56 @@ void RegionCache::recompile(const Proto* function) {
   for (const Loop& loop : function->loops) forget(&loop);
 }
 
+namespace {
+
+using Visit = std::function<void(const Value&)>;
+
+void visit_cell(const Ref<Cell>& cell, const Visit& visit) {
+  if (cell) visit(Value(cell));
+}
+
+/// Calls visit(value) for what the segments after one refer to.
+void each_reference_after(const Segment& segment, const Visit& visit) {
+  for (const auto& next : segment.next) {
+    const SegmentInterface& interface = interface_of(*next);
+    for (const InputSource& source : interface.sources) {
+      visit_cell(source.cell, visit);
+      for (const InputGuard& guard : source.guards) visit(guard.constant);
+    }
+    for (const OutputTemplate& printed : interface.printed) visit(printed.captured());
+    if (interface.effect) {
+      for (const OutputTemplate& argument : interface.effect->args) visit(argument.captured());
+    }
+    visit(interface.result.captured());
+    for (const auto& [cell, assigned] : interface.cells) {
+      visit_cell(cell, visit);
+      visit(assigned.captured());
+    }
+    for (const auto& [reg, written] : interface.registers) visit(written.captured());
+    each_reference_after(*next, visit);
+  }
+}
+
+}  // namespace
+
+void RegionCache::each_reference(const Proto& function, const Visit& visit) const {
+  const auto visit_regions = [&](const void* declaration) {
+    const auto found = groups_.find(declaration);
+    if (found == groups_.end()) return;
+    for (const auto& region : found->second.regions) {
+      for (const Ref<Cell>& cell : region->captures) visit_cell(cell, visit);
+      each_reference_after(region->root, visit);
+    }
+  };
+  visit_regions(&function);
+  for (const Loop& loop : function.loops) visit_regions(&loop);
+}
+
+void RegionCache::forget(const Proto& function) {
+  groups_.erase(&function);
+  for (const Loop& loop : function.loops) groups_.erase(&loop);
+}
+
 bool Region::is_dead() const {
   return std::any_of(captures.begin(), captures.end(), [this](const Ref<Cell>& cell) {
     return cell->use_count() == std::count(captures.begin(), captures.end(), cell) + count_references(root, *cell);

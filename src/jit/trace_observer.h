@@ -82,6 +82,8 @@ class TraceObserver {
   /// Called once for each reason why calls of a function with @compile do not run as compiled code.
   virtual void on_limit(const RegionNote&, const std::string& /*reason*/, Span) {}
   virtual void on_specialisation(const RegionNote&, const SpecialisationNote&) {}
+  /// Called when the code of a region is freed: another one may have the same address later.
+  virtual void on_forgotten(const void* /*declaration*/) {}
 };
 
 /// A list of observers.

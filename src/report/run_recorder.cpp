@@ -123,6 +123,20 @@ void RunRecorder::on_specialisation(const jit::RegionNote& region, const jit::Sp
   last_graph_.clear();
 }
 
+void RunRecorder::on_forgotten(const void* declaration) {
+  const auto found = index_.find(declaration);
+  if (found == index_.end()) return;
+  const auto region = recording_.regions.begin() + static_cast<ptrdiff_t>(found->second);
+  const std::string file = region->location.file;
+  recording_.regions.erase(region);
+  index_.clear();
+  for (size_t i = 0; i < recording_.regions.size(); ++i) index_[recording_.regions[i].declaration] = i;
+  current_region_ = recording_.regions.size();
+  const bool is_used = std::any_of(recording_.regions.begin(), recording_.regions.end(),
+                                   [&](const RegionRecord& each) { return each.location.file == file; });
+  if (!is_used) std::erase_if(recording_.sources, [&](const SourceRecord& each) { return each.file == file; });
+}
+
 // ---- Compilations ------------------------------------------------------------------------------------------------
 
 SpecialisationRecord* RunRecorder::current(const graph::PlanOptions& options) {

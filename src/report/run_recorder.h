@@ -32,6 +32,7 @@ class RunRecorder final : public exec::PlanObserver, public jit::TraceObserver {
   void on_abort(const jit::RegionNote& region, const std::string& reason, Span at, uint32_t calls) override;
   void on_limit(const jit::RegionNote& region, const std::string& reason, Span at) override;
   void on_specialisation(const jit::RegionNote& region, const jit::SpecialisationNote& note) override;
+  void on_forgotten(const void* declaration) override;
 
   // exec::PlanObserver
   void on_pass(const graph::PlanOptions& options, graph::Pass pass, const graph::Graph& graph) override;

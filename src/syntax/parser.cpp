@@ -72,7 +72,7 @@ constexpr size_t kMaxRepairs = 60;
 /// Parses a source; after an error, parses it again without the statement at fault.
 class RepairingParser {
  public:
-  RepairingParser(const Source& source, uint32_t id, Interner& names) : source_(source), id_(id), names_(names) {}
+  RepairingParser(const Source& source, uint32_t id, TextNames& names) : source_(source), id_(id), names_(names) {}
 
   /// Returns the module without its broken statements; null if nothing could be read.
   std::unique_ptr<ast::Module> parse() {
@@ -107,7 +107,7 @@ class RepairingParser {
 
   const Source& source_;
   uint32_t id_;
-  Interner& names_;
+  TextNames& names_;
   std::vector<Repair> repairs_;
   std::vector<Error> errors_;
   bool was_at_end_ = false;  // an error was that the text ends too early
@@ -165,7 +165,7 @@ bool RepairingParser::insert(const Repair& made) {
 }
 
 /// Adds the names of the skipped text: it may declare them.
-void note_skipped_names(const Source& source, const std::vector<Repair>& repairs, Interner& names,
+void note_skipped_names(const Source& source, const std::vector<Repair>& repairs, TextNames& names,
                         std::unordered_set<Name>& skipped) {
   const std::string_view text = source.text();
   for (const Repair& repair : repairs) {
@@ -178,15 +178,18 @@ void note_skipped_names(const Source& source, const std::vector<Repair>& repairs
 
 }  // namespace
 
-std::unique_ptr<ast::Module> parse(const SourceMap& sources, uint32_t id, Interner& names) {
+std::unique_ptr<ast::Module> parse(const SourceMap& sources, uint32_t id, Interner& interner) {
   check_text(sources.get(id), id);
+  TextNames names(interner, TextNames::Lifetime::permanent);
   RepairingParser parser(sources.get(id), id, names);
   std::unique_ptr<ast::Module> module = with_runtime([&] { return parser.parse(); });
   if (std::vector<Error> errors = parser.take_errors(); !errors.empty()) fail_with_all(std::move(errors));
   return module;
 }
 
-ReadableSource parse_readable(const SourceMap& sources, uint32_t id, Interner& names, ResolveOptions options) {
+namespace {
+
+ReadableSource read(const SourceMap& sources, uint32_t id, TextNames& names, ResolveOptions options) {
   const Source& source = sources.get(id);
   check_text(source, id);
   RepairingParser parser(source, id, names);
@@ -205,16 +208,30 @@ ReadableSource parse_readable(const SourceMap& sources, uint32_t id, Interner& n
   return {std::move(module), std::move(errors)};
 }
 
-std::unique_ptr<ast::Module> parse_resolved(const SourceMap& sources, uint32_t id, Interner& names,
-                                            ResolveOptions options) {
-  ReadableSource read = parse_readable(sources, id, names, std::move(options));
-  if (!read.errors.empty()) fail_with_all(std::move(read.errors));
-  return std::move(read.module);
+}  // namespace
+
+ReadableSource parse_readable(const SourceMap& sources, uint32_t id, Interner& interner, ResolveOptions options) {
+  TextNames names(interner, TextNames::Lifetime::permanent);
+  return read(sources, id, names, std::move(options));
 }
 
-std::unique_ptr<Declaration> parse_declaration(std::string_view text, Interner& names) {
+std::unique_ptr<ast::Module> parse_resolved(const SourceMap& sources, uint32_t id, TextNames& names,
+                                            ResolveOptions options) {
+  ReadableSource readable = read(sources, id, names, std::move(options));
+  if (!readable.errors.empty()) fail_with_all(std::move(readable.errors));
+  return std::move(readable.module);
+}
+
+std::unique_ptr<ast::Module> parse_resolved(const SourceMap& sources, uint32_t id, Interner& interner,
+                                            ResolveOptions options) {
+  TextNames names(interner, TextNames::Lifetime::permanent);
+  return parse_resolved(sources, id, names, std::move(options));
+}
+
+std::unique_ptr<Declaration> parse_declaration(std::string_view text, Interner& interner) {
   const Source source("<declaration>", std::string(text));
   check_text(source, 0);
+  TextNames names(interner, TextNames::Lifetime::permanent);
   return with_runtime([&] {
     ParseRun run(source, 0);
     grammar::TslParser::DeclaredSignatureContext* tree = run.run_declaration();

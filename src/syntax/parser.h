@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/intern.h"
 #include "base/source.h"
+#include "base/text_names.h"
 #include "syntax/ast.h"
 
 namespace tsl {
@@ -57,6 +58,9 @@ std::vector<Error> find_name_errors(ast::Module& module, const ResolveOptions& o
 void resolve(ast::Module& module, const ResolveOptions& options);
 
 /// Parses and resolves source `id`. Throws Failure with the syntax errors, and the name errors of what could be read.
+/// `names` must outlive the tree.
+std::unique_ptr<ast::Module> parse_resolved(const SourceMap& sources, uint32_t id, TextNames& names,
+                                            ResolveOptions options);
 std::unique_ptr<ast::Module> parse_resolved(const SourceMap& sources, uint32_t id, Interner& names,
                                             ResolveOptions options);
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "TslParser.h"
-#include "base/intern.h"
+#include "base/text_names.h"
 #include "syntax/ast.h"
 #include "syntax/literals.h"
 #include "syntax/token_source.h"
@@ -23,7 +23,7 @@ class TreeBuilder {
   /// walks it.
   static constexpr int kMaxHeight = 2000;
 
-  TreeBuilder(const TokenSource& tokens, std::string_view text, Interner& names, ast::Module& module)
+  TreeBuilder(const TokenSource& tokens, std::string_view text, TextNames& names, ast::Module& module)
       : tokens_(tokens), text_(text), names_(names), module_(module), arena_(module.arena) {}
 
   ast::Function* build(Parser::ModuleContext* context);
@@ -103,7 +103,7 @@ class TreeBuilder {
 
   const TokenSource& tokens_;
   std::string_view text_;
-  Interner& names_;
+  TextNames& names_;
   ast::Module& module_;
   Arena& arena_;
   ast::Function* function_ = nullptr;  // the function being built

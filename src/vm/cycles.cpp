@@ -1,39 +1,60 @@
 #include "vm/cycles.h"
 
+#include <functional>
+#include <optional>
 #include <unordered_map>
 
 #include "value/value_walk.h"
+#include "vm/region_hooks.h"
 
 namespace tsl {
 
 namespace {
 
-/// The objects that closures can reach, each with the number of references that these objects hold to it.
-class ReachableFromClosures {
+/// An object that closures or code can reach.
+struct Node {
+  std::optional<Tag> tag;  // none: code
+  Object* object;
+};
+
+/// The objects that closures and code can reach, each with the number of references that these objects hold to it.
+class Reachable {
  public:
-  explicit ReachableFromClosures(Function& ring) {
+  /// Starts at the closures of a ring.
+  explicit Reachable(Function& ring) {
     for (Function* f = ring.next; f != &ring; f = f->next) add({Tag::function, f});
+  }
+  /// Starts at code, too, each of which has one more reference. Must be called at most once, before find_live().
+  void add(const std::vector<Ref<Code>>& all, const RegionHooks& regions) {
+    regions_ = &regions;
+    for (const Ref<Code>& code : all) ++add({std::nullopt, code.get()});
+  }
+  /// Finds which of the objects are referred to from elsewhere. Returns false if that takes more than `most` work.
+  bool find_live(uint64_t most) {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       each_part(nodes_[i], [this](Node part) { ++add(part); });
+      if (work_ > most) return false;
     }
     mark_live();
+    return true;
   }
 
-  bool is_live(Function* f) const { return index_.at(f).live; }
+  bool is_live(const Object* object) const { return index_.at(object).live; }
+  uint64_t work() const { return work_; }
 
  private:
-  struct Node {
-    Tag tag;
-    Object* object;
-  };
   struct State {
     uint32_t inner_references = 0;
     bool live = false;
   };
 
   uint32_t& add(Node node) {
+    constexpr uint64_t kNodeWork = 32;
     const auto [entry, is_new] = index_.try_emplace(node.object);
-    if (is_new) nodes_.push_back(node);
+    if (is_new) {
+      nodes_.push_back(node);
+      work_ += kNodeWork;
+    }
     return entry->second.inner_references;
   }
 
@@ -61,13 +82,28 @@ class ReachableFromClosures {
     }
   }
 
-  template <class Visit> static void each_part(Node node, Visit visit) {
-    if (node.tag == Tag::function) {
-      for (const Ref<Cell>& cell : static_cast<Function*>(node.object)->captures) visit(Node{Tag::cell, cell.get()});
+  template <class Visit> void each_part(const Code& code, Visit visit) const {
+    const std::function<void(const Value&)> visit_value = [&](const Value& value) { each_value(value, visit); };
+    each_proto(std::as_const(*code.main), [&](const Proto& proto) {
+      for (const Ref<Cell>& cell : proto.globals) visit(Node{Tag::cell, cell.get()});
+      regions_->each_reference(proto, visit_value);
+    });
+  }
+
+  template <class Visit> void each_part(Node node, Visit visit) {
+    if (!node.tag) {
+      each_part(*static_cast<Code*>(node.object), visit);
+    } else if (node.tag == Tag::function) {
+      const Function& function = *static_cast<Function*>(node.object);
+      for (const Ref<Cell>& cell : function.captures) visit(Node{Tag::cell, cell.get()});
+      const auto* const owner = regions_ ? dynamic_cast<const ScriptFunction*>(&function) : nullptr;
+      if (owner) visit(Node{std::nullopt, owner->code.get()});
     } else if (node.tag == Tag::cell) {
       each_value(static_cast<Cell*>(node.object)->value, visit);
     } else {
-      for (const Value& item : *elements_of::values_in(node.tag, node.object)) each_value(item, visit);
+      const std::vector<Value>& values = *elements_of::values_in(*node.tag, node.object);
+      work_ += values.size();
+      for (const Value& item : values) each_value(item, visit);
     }
   }
 
@@ -88,8 +124,10 @@ class ReachableFromClosures {
     }
   }
 
+  const RegionHooks* regions_ = nullptr;  // null: code is not looked at
   std::vector<Node> nodes_;
-  std::unordered_map<Object*, State> index_;
+  std::unordered_map<const Object*, State> index_;
+  uint64_t work_ = 0;  // about, in nanoseconds
 };
 
 /// Frees the closures by clearing their captures, which breaks their cycles.
@@ -102,6 +140,13 @@ void dissolve(const std::vector<Ref<Function>>& closures) {
 }
 
 }  // namespace
+
+void take_globals(Code& code, std::vector<Ref<Cell>>& to) {
+  each_proto(*code.main, [&](Proto& proto) {
+    to.insert(to.end(), std::make_move_iterator(proto.globals.begin()), std::make_move_iterator(proto.globals.end()));
+    proto.globals.clear();
+  });
+}
 
 CycleCollector::~CycleCollector() {
   std::vector<Ref<Function>> closures;
@@ -126,20 +171,44 @@ void CycleCollector::track(Function& closure) {
   ++count_;
 }
 
-size_t CycleCollector::collect() {
+/// Frees the closures that are not live, and counts the others.
+size_t CycleCollector::free_closures(const std::function<bool(const Function*)>& is_live) {
   std::vector<Ref<Function>> garbage;
   size_t live = 0;
-  {
-    ReachableFromClosures reachable(ring_);
-    for (Function* f = ring_.next; f != &ring_; f = f->next) {
-      if (reachable.is_live(f)) ++live;
-      else garbage.emplace_back(f);
-    }
+  for (Function* f = ring_.next; f != &ring_; f = f->next) {
+    if (is_live(f)) ++live;
+    else garbage.emplace_back(f);
   }
   dissolve(garbage);
   count_ = live;
   next_collection_ = std::max(kFirstCollection, 2 * live);
   return garbage.size();
+}
+
+size_t CycleCollector::collect() {
+  Reachable reachable(ring_);
+  reachable.find_live(~uint64_t{0});
+  return free_closures([&](const Function* f) { return reachable.is_live(f); });
+}
+
+std::vector<Ref<Code>> CycleCollector::collect(std::vector<Ref<Code>>& all, RegionHooks& regions, uint64_t most,
+                                               uint64_t& work) {
+  Reachable reachable(ring_);
+  reachable.add(all, regions);
+  const bool is_complete = reachable.find_live(most);
+  work += reachable.work();
+  if (!is_complete) return {};
+  const auto first = std::stable_partition(all.begin(), all.end(),
+                                           [&](const Ref<Code>& code) { return reachable.is_live(code.get()); });
+  std::vector<Ref<Code>> unused(std::make_move_iterator(first), std::make_move_iterator(all.end()));
+  all.erase(first, all.end());
+  std::vector<Ref<Cell>> cells;
+  for (const Ref<Code>& code : unused) {
+    take_globals(*code, cells);
+    each_proto(std::as_const(*code->main), [&](const Proto& proto) { regions.forget_regions(proto); });
+  }
+  free_closures([&](const Function* f) { return reachable.is_live(f); });
+  return unused;
 }
 
 }  // namespace tsl

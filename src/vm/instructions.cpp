@@ -98,15 +98,15 @@ bool test(Context& context, Frame& frame, const Instruction& i) {
 
 void make_closure(Context& context, CycleCollector& cycles, Frame& frame, const Instruction& i) {
   const Proto& proto = *frame.proto->functions[i.wide()];
-  Ref<Function> function = make_ref<Function>();
-  function->info = &proto;
+  const auto& outer = static_cast<const ScriptFunction&>(frame.function());
+  Ref<Function> function(new ScriptFunction(proto, outer.code));
   function->captures.reserve(proto.captures.size());
   for (const CaptureSource& source : proto.captures) {
     function->captures.push_back(source.from_register ? Ref<Cell>(&frame.base[source.index].as<Cell>())
                                                       : frame.function().captures[source.index]);
   }
   if (!function->captures.empty()) {
-    function->count_bytes(sizeof(Function) + function->captures.size() * (sizeof(Cell) + sizeof(Ref<Cell>)));
+    function->count_bytes(sizeof(ScriptFunction) + function->captures.size() * (sizeof(Cell) + sizeof(Ref<Cell>)));
     cycles.track(*function);
     // Under a trace, no cycles are collected: a segment computes all tensors alive at its end, even those only in a
     // cycle, and a replay must find the same tensors alive.

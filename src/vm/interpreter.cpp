@@ -1,8 +1,6 @@
 #include "vm/interpreter.h"
 
 #include <algorithm>
-#include <cassert>
-#include <iterator>
 #include <new>
 
 #include "tensor/scalar.h"
@@ -58,18 +56,6 @@ void box(Runtime& runtime, Value& v) {
 Interpreter::Interpreter(Context& context) : context_(context), builtin_end_(values_.begin()) {}
 
 Interpreter::~Interpreter() = default;
-
-const Proto& Interpreter::own(std::unique_ptr<Proto> proto) {
-  protos_.push_back(std::move(proto));
-  return *protos_.back();
-}
-
-void Interpreter::release(const Proto& proto) {
-  const auto at =
-      std::find_if(protos_.rbegin(), protos_.rend(), [&](const auto& owned) { return owned.get() == &proto; });
-  assert(at != protos_.rend());
-  protos_.erase(std::next(at).base());
-}
 
 void Interpreter::run(const Run& run) {
   const PendingSymbols pending(context_.runtime());

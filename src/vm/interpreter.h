@@ -28,6 +28,7 @@
 #include "base/error.h"
 #include "bytecode/bytecode.h"
 #include "value/value.h"
+#include "vm/code_store.h"
 #include "vm/cycles.h"
 #include "vm/progress.h"
 #include "vm/region_hooks.h"
@@ -51,13 +52,15 @@ class Interpreter {
   /// Sets the tracer. Called once, before anything runs.
   void connect(RegionHooks& hooks) { hooks_ = &hooks; }
 
-  /// Takes ownership of compiled code; it lives as long as the interpreter, because functions point to it.
-  const Proto& own(std::unique_ptr<Proto> proto);
-  /// Frees compiled code to which nothing points.
-  void release(const Proto& proto);
+  /// Returns the code that there is.
+  CodeStore& code() { return code_; }
+  /// Frees the code that only itself refers to, and returns the numbers of its sources. Nothing must be running.
+  std::vector<uint32_t> free_unused_code() { return code_.free_unused(cycles_, *hooks_); }
+  /// Frees code that has run, unless functions refer to it. Returns whether it did.
+  bool release(Ref<Code> code) { return code_.release(std::move(code), *hooks_); }
 
   /// Runs a module's top level, in an open frame if `open`, and returns its value.
-  Value run_module(const Proto& proto, bool open);
+  Value run_module(const Ref<Code>& code, bool open);
   /// Calls any callable value; moves the arguments out of `args`. `shape` names the last of them, if given.
   Value call(const Value& callee, std::span<Value> args, const CallShape* shape = nullptr);
 
@@ -185,7 +188,7 @@ class Interpreter {
   Context& context_;
   RegionHooks* hooks_ = nullptr;
   CycleCollector cycles_;
-  std::vector<std::unique_ptr<Proto>> protos_;
+  CodeStore code_;
   ProgressLine progress_line_;
   ValueStack values_;
   FrameStack frames_;

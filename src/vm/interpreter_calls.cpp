@@ -86,14 +86,12 @@ Value* Interpreter::free_slot() {
 
 // ---- Into the interpreter ------------------------------------------------------------------------------
 
-Value Interpreter::run_module(const Proto& proto, bool open) {
+Value Interpreter::run_module(const Ref<Code>& code, bool open) {
   NativeDepth depth(*this);
   Value* slot = free_slot();
   values_.reserve(slot + 1);
   SlotGuard guard(*this, slot, slot + 1);
-  Ref<Function> function = make_ref<Function>();
-  function->info = &proto;
-  *slot = Value(std::move(function));
+  *slot = Value(Ref<Function>(new ScriptFunction(*code->main, code)));
   const bool is_interpreted = !frames_.empty() && (frames_.top()->flags & Frame::kInterpreted);
   enter(slot, Frame::kEntry | (is_interpreted ? Frame::kInterpreted : open ? Frame::kOpen : 0));
   run({frames_.size() - 1, nullptr, 0, 0});

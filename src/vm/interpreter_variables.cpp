@@ -1,4 +1,6 @@
 // Lists the variables of the running program, for reports on who holds memory.
+#include <utility>
+
 #include "vm/interpreter.h"
 
 namespace tsl {
@@ -12,18 +14,19 @@ void add(Variables& to, Name name, Span origin, const Value& value) {
   to.push_back({name, origin, value.is(Tag::cell) ? &value.as<Cell>().value : &value});
 }
 
-/// Adds the variables of modules that a function uses, and those that its inner functions use.
+/// Adds the variables of modules that a function uses.
 void add_globals(Variables& to, const Proto& proto) {
   for (size_t i = 0; i < proto.globals.size(); ++i)
     to.push_back({proto.global_names[i], proto.global_spans[i], &proto.globals[i]->value});
-  for (const std::unique_ptr<Proto>& inner : proto.functions) add_globals(to, *inner);
 }
 
 }  // namespace
 
 std::vector<LiveVariable> Interpreter::variables() const {
   Variables all;
-  for (const std::unique_ptr<Proto>& proto : protos_) add_globals(all, *proto);
+  for (const Ref<Code>& code : code_.all()) {
+    each_proto(std::as_const(*code->main), [&](const Proto& proto) { add_globals(all, proto); });
+  }
   for (size_t i = 0; i < frames_.size(); ++i) {
     const Frame& frame = frames_[i];
     const uint32_t pc = frame.pc_index();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -13,6 +14,7 @@ namespace tsl {
 
 struct Frame;
 struct Loop;
+struct Proto;
 
 class RegionHooks {
  public:
@@ -34,6 +36,11 @@ class RegionHooks {
   virtual void out_of_memory(Failure&) {}
   /// Called when the interpreter has reached its step limit.
   virtual void out_of_steps() = 0;
+
+  /// Calls visit(value) for each value and cell that the regions of a function and of its loops refer to.
+  virtual void each_reference(const Proto& function, const std::function<void(const Value&)>& visit) const = 0;
+  /// Frees the regions of a function and of its loops: nothing can run it any more.
+  virtual void forget_regions(const Proto& function) = 0;
 };
 
 }  // namespace tsl
