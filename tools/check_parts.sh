@@ -49,6 +49,25 @@ part_attack() {
   TSL_ATTACK_PROGRAMS=1000 build/release/tests/test_api "[attack]"
 }
 
+# soak: eight threads make, use, interrupt and destroy engines for an hour (TSL_SOAK_SECONDS); memory is flat to 1 MiB
+part_soak() {
+  build release -- soak
+  build/release/tests/soak "${TSL_SOAK_SECONDS:-3600}"
+}
+
+# texts: 100,000 different texts through one engine, a third of them compiled, a third with errors; memory is flat to 1 MiB
+part_texts() {
+  build release -- test_api
+  TSL_TEXTS=100000 build/release/tests/test_api "[texts]"
+}
+
+# saves: programs that save are killed at 200 moments for each format, and lose their power at each call, 50 times
+part_saves() {
+  build release -- tsl power_cut
+  python3 tests/files/killed_saves.py build/release/tsl --moments 200
+  python3 tests/files/power_cuts.py build/release/tsl build/release/tests/libpower_cut.so --seeds 50
+}
+
 # clang: the suite, built with Clang
 part_clang() {
   need clang++-14 clang-14
@@ -92,16 +111,18 @@ part_asan() {
   build/asan-all/tests/$heavy_tests "[matrix]~[cuda]"  # ctest has a third of it
 }
 
-# tsan: threads under ThreadSanitizer: the CPU backend's, tensors made and freed in several, eight engines in eight threads
+# tsan: threads under ThreadSanitizer: the CPU backend's, tensors made and freed in several, eight engines in eight threads, and
+# ten minutes of the soak
 part_tsan() {
   # CMake's own flags of RelWithDebInfo take twice as long to compile.
   build tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-Og -g1" -DTSL_SANITIZE=thread \
-    -- $cpu_tests test_tensor $heavy_tests test_api
+    -- $cpu_tests test_tensor $heavy_tests test_api soak
   export TSAN_OPTIONS=halt_on_error=1
   build/tsan/tests/test_tensor
   build/tsan/tests/$cpu_tests
   TSL_RANDOM_PROGRAMS=200 build/tsan/tests/$heavy_tests "random programs agree on all tiers"  # an engine a thread
   build/tsan/tests/test_api "eight engines in eight threads compute as one does,an interrupt ends an op on all threads*"
+  build/tsan/tests/soak 600
 }
 
 # run_random PART CASE COUNT: runs so many random programs, or TSL_RANDOM_PROGRAMS, from a new seed on, or TSL_RANDOM_FIRST;
