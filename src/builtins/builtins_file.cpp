@@ -1,12 +1,14 @@
-// load, save, read_text, write_text.
+// Defines builtins on files, and on the bytes of files and strings: load, save, read_text, encode, …
 #include "base/count_work.h"
 #include "base/error_names.h"
+#include "base/long_text.h"
 #include "builtins/builtins.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
 #include "io/npy.h"
 #include "io/other_files.h"
 #include "io/safetensors.h"
+#include "syntax/unicode.h"
 #include "value/context.h"
 #include "value/hints.h"
 #include "value/host_tensor.h"
@@ -168,6 +170,55 @@ Value run_write_text(Context& context, std::span<Value> args) {
   return Value();
 }
 
+// ---- Bytes -----------------------------------------------------------------------------------------
+
+Tensor new_bytes(Context& context, uint64_t count) {
+  return new_host_tensor(context, DType::u8, Shape{static_cast<int64_t>(count)});
+}
+
+std::string_view bytes_of(const Tensor& host) {
+  return {reinterpret_cast<const char*>(host.data()), static_cast<size_t>(host.layout().shape[0].hint())};
+}
+
+Value run_read_bytes(Context& context, std::span<Value> args) {
+  const Device device = args[1].is_nil() ? context.ops().device() : expect_device(context, args[1], "the device");
+  const Placement placement(context.ops(), device);
+  FileReader reader(expect_string(context, args[0], "a path"));
+  const uint64_t count = reader.left();
+  const Tensor bytes = new_bytes(context, count);
+  reader.read(bytes.data(), count);
+  return context.runtime().to_device(bytes);
+}
+
+Value run_write_bytes(Context& context, std::span<Value> args) {
+  const std::string& path = expect_string(context, args[0], "a path");
+  const Tensor bytes = packed(context, path, args[1]);
+  write_text_file(path, bytes_of(bytes));
+  return Value();
+}
+
+Value encode_builtin(Context& context, Args args) {
+  const std::string& text = expect_string(context, args[0], "encode's text");
+  const Device device = args[1].is_nil() ? context.ops().device() : expect_device(context, args[1], "the device");
+  const Placement placement(context.ops(), device);
+  const Tensor bytes = new_bytes(context, text.size());
+  std::memcpy(bytes.data(), text.data(), text.size());
+  return context.runtime().to_device(bytes);
+}
+
+Value run_decode(Context& context, std::span<Value> args) {
+  const Tensor bytes = packed(context, "decode", args[0]);
+  require_host_bytes(bytes_of(bytes).size());
+  std::string text = copy_text(bytes_of(bytes));
+  const size_t bad = find_invalid_utf8(text);
+  if (bad == std::string::npos) return make_string(std::move(text));
+  fail_argument(
+      ErrorName::text_not_utf8, "bytes",
+      fmt::format("decode: the bytes are not UTF-8: byte {} is 0x{:02x}", bad, static_cast<unsigned char>(text[bad])));
+}
+
+Value decode_builtin(Context& context, Args args) { return context.runtime().effect(run_decode, {args[0]}); }
+
 /// The caret of an error about a file is under its path.
 template <Value (*kRun)(Context&, std::span<Value>)> Value effect_builtin(Context& context, Args args) {
   require_permission(context.permissions().files, "files");
@@ -190,6 +241,13 @@ constexpr Builtin kRows[] = {
     {"read_text", "read_text(path: str)", "a file's text", effect_builtin<run_read_text>, "host"},
     with_effect({"write_text", "write_text(path: str, text: str)", "writes text to a file",
                  effect_builtin<run_write_text>, "host"}),
+    {"read_bytes", "read_bytes(path: str, device: str | nil = nil)", "a file's bytes, a tensor of u8",
+     effect_builtin<run_read_bytes>, "host"},
+    with_effect({"write_bytes", "write_bytes(path: str, bytes: u8[n])", "writes a tensor of bytes to a file",
+                 effect_builtin<run_write_bytes>, "host"}),
+    {"encode", "encode(text: str, device: str | nil = nil)", "the bytes of text in UTF-8, a tensor of u8",
+     encode_builtin, "host"},
+    {"decode", "decode(bytes: u8[n])", "the text whose bytes in UTF-8 these are", decode_builtin, "host"},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error_names.h"
+#include "base/long_text.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/hints.h"
@@ -82,7 +83,11 @@ void negate(Context& context, Frame& frame, const Instruction& i) {
 }
 
 bool compare(Context& context, Frame& frame, const Instruction& i, BinaryOp op, const Value& right) {
-  const bool result = truth(context, binary(context, op, frame.base[i.a], right));
+  const Value& left = frame.base[i.a];
+  const bool are_strings = left.is(Tag::string) && right.is(Tag::string);
+  const bool result = are_strings && (op == BinaryOp::eq || op == BinaryOp::ne)
+                          ? equal_texts(left.as<String>().text, right.as<String>().text) == (op == BinaryOp::eq)
+                          : truth(context, binary(context, op, left, right));
   if (i.kills_a()) clear(frame.base[i.a]);
   if (i.kills_b()) clear(frame.base[i.b]);
   return result;

@@ -14,10 +14,10 @@ namespace {
 
 /// Functions whose result does not depend on their arguments alone, and those that need more arguments than have a
 /// name.
-const std::set<std::string> kOthers = {"args",      "assert", "clock",      "counters",  "error",   "help",
-                                       "load",      "print",  "save",       "read_text", "seed",    "write_text",
-                                       "einsum",    "vjp",    "nn.batches", "explain",   "profile", "with_range",
-                                       "recompile", "wait",   "bench"};
+const std::set<std::string> kOthers = {
+    "args",       "assert",    "clock",   "counters",   "error",      "help",        "load",   "print",
+    "save",       "read_text", "seed",    "write_text", "read_bytes", "write_bytes", "einsum", "vjp",
+    "nn.batches", "explain",   "profile", "with_range", "recompile",  "wait",        "bench"};
 
 /// An argument that fits a parameter, by "function.parameter", else by "parameter".
 const std::map<std::string, std::string> kFitting = {
@@ -49,11 +49,20 @@ const std::map<std::string, std::string> kFitting = {
     {"size", "2"},
     {"dilation", "1"},
     {"text", "\"a b a\""},
+    {"width", "9"},
+    {"fill", "\"*\""},
+    {"item", "\"a\""},
+    {"code", "97"},
+    {"bytes", "encode(\"ab\")"},
+    {"find.x", "\"a b a\""},
+    {"rfind.x", "\"a b a\""},
+    {"count.x", "\"a b a\""},
+    {"contains.x", "\"a b a\""},
     {"suffix", "\"a\""},
     {"prefix", "\"a\""},
     {"separator", "\"-\""},
     {"chars", "\"a\""},
-    {"character", "\"a\""},  // of tests/recipes/builtin.patch
+    {"character", "\"a\""},
     {"old", "\"a\""},
     {"new", "\"c\""},
     {"strings", "[\"a\", \"b\"]"},
