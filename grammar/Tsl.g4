@@ -166,10 +166,13 @@ conditional : 'if' expression block (elseIf)* ('else' block)? ;
 
 elseIf : 'else' 'if' expression block ;
 
-/// f"loss {l:.4f}"
+/// f"loss {l:.4f}"     f"{x=}"     f"{x:{width}}"
 fstring : FSTRING_OPEN (FSTRING_TEXT | hole)* FSTRING_CLOSE ;
 
-hole : HOLE_OPEN expression FORMAT_SPEC? HOLE_CLOSE ;
+hole : HOLE_OPEN expression '='? formatSpec? HOLE_CLOSE ;
+
+/// The first piece begins with the ':'.
+formatSpec : FORMAT_SPEC (FORMAT_SPEC | hole)* ;
 
 // ---- Tokens --------------------------------------------------------------------------------------------
 
@@ -248,9 +251,16 @@ NUMBER
 
 NAME : [a-zA-Z_\u0080-\u00FF] [0-9a-zA-Z_\u0080-\u00FF]* ;
 
-STRING : '"' ('\\' ~[\r\n] | ~["\\\r\n])* '"' ;
-UNTERMINATED_STRING : '"' ('\\' ~[\r\n] | ~["\\\r\n])* '\\'? ;
-FSTRING_OPEN : 'f"' ;
+/// "text"     r"raw, without escapes"     """of several lines"""
+STRING
+  : 'r'? '"""' ('\\' . | ~[\\])*? '"""'
+  | 'r'? '"' ('\\' ~[\r\n] | ~["\\\r\n])* '"'
+  ;
+UNTERMINATED_STRING
+  : 'r'? '"""' ('\\' . | '"' '"'? ('\\' . | ~["\\]) | ~["\\])* '"'? '"'? '\\'?
+  | 'r'? '"' ('\\' ~[\r\n] | ~["\\\r\n])* '\\'?
+  ;
+FSTRING_OPEN : 'f"' | 'f"""' ;
 
 NEWLINE : '\r'? '\n' ;
 DOC_COMMENT : '##' (~[#\r\n] ~[\r\n]*)? ;

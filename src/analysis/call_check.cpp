@@ -208,7 +208,7 @@ void CallCheck::check_arguments(const CallExpr& call, const Signature& signature
     if (argument.name) shape.names.push_back(argument.name);
     else ++shape.positional;
   }
-  std::vector<Value> slots(std::max(signature.parameters.size(), call.args.size()) + shape.names.size());
+  std::vector<Value> slots(signature.parameters.size() + call.args.size());
   try {
     bind_arguments(signature, slots.data(), call.args.size(), &shape);
   } catch (const Failure& failure) {

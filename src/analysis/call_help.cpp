@@ -18,7 +18,7 @@ int active_parameter(const Signature& signature, const OpenCall& call, bool has_
     return -1;
   }
   const size_t position = call.position + (has_receiver ? 1 : 0);
-  if (position < count) return static_cast<int>(position);
+  if (position < count - signature.named_only) return static_cast<int>(position);
   return signature.rest ? static_cast<int>(count) : -1;
 }
 

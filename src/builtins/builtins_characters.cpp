@@ -50,8 +50,9 @@ Value lower_builtin(Context& context, Args args) {
 
 Value capitalize_builtin(Context& context, Args args) {
   bool is_first = true;
-  return mapped(expect_string(context, args[0], "capitalize's text"),
-                [&](std::string_view) { return std::exchange(is_first, false) ? LetterCase::title : LetterCase::lower; });
+  return mapped(expect_string(context, args[0], "capitalize's text"), [&](std::string_view) {
+    return std::exchange(is_first, false) ? LetterCase::title : LetterCase::lower;
+  });
 }
 
 bool has_case(int32_t code) { return is_upper_case(code) || is_lower_case(code) || is_title_case(code); }

@@ -198,11 +198,11 @@ Value logsumexp_of_numbers(Context& context, const std::vector<Value>& items) {
   return apply_scalar(ScalarOp::add, apply_scalar(ScalarOp::log, total), shift);
 }
 
-/// Reduces a tensor, or a flat list of host numbers.
+/// Reduces a tensor, or host numbers.
 template <Op kOp> Value tensor_builtin(Context& context, Args args) {
-  const bool may_be_flat = args[1].is_nil() && is_items(args[0]);
+  const bool may_be_flat = args[1].is_nil() && (is_sequence(args[0]) || is_host_number(args[0]));
   if (!may_be_flat) return reduce_tensor(context, kOp, args);
-  const std::vector<Value> items = items_of(context, args[0]);
+  const std::vector<Value> items = is_host_number(args[0]) ? std::vector<Value>{args[0]} : items_of(context, args[0]);
   const bool is_flat = std::all_of(items.begin(), items.end(), [](const Value& v) { return is_host_number(v); });
   if (!is_flat) return reduce_tensor(context, kOp, args);
   static_assert(kOp == Op::logsumexp, "computes the new op of host numbers");

@@ -16,7 +16,9 @@ namespace {
 
 constexpr int64_t kItemWork = 16;
 
-const std::vector<Value>& items_in(const Value& v) { return v.is(Tag::list) ? v.as<List>().items : v.as<Tuple>().items; }
+const std::vector<Value>& items_in(const Value& v) {
+  return v.is(Tag::list) ? v.as<List>().items : v.as<Tuple>().items;
+}
 
 const std::string& expect_part(Context& context, const Value& v, std::string_view name) {
   if (!is_text(v)) {

@@ -29,37 +29,44 @@ Value lazy_string_of(const Value& value, const char* spec) {
   return Value(std::move(text));
 }
 
-Value text_of(Context& context, const Value& value) {
+Value text_of(Context& context, const Value& value, const char* spec) {
   if (is_text(value)) return value;
-  return is_known(context, value) ? make_string(to_string(context, value)) : lazy_string_of(value, kStrSpec);
+  if (!is_known(context, value)) return lazy_string_of(value, spec);
+  TextBuilder text;
+  add_format(text, context, value, spec);
+  return make_string(text.take());
 }
 
 Value print_builtin(Context& context, Args args) {
+  const char* spec = expect_bool(context, args[0], "full") ? kFullSpec : kStrSpec;
+  const std::span<Value> values = args.values.subspan(1);
   bool known = true;
-  for (const Value& v : args.values) known = known && is_known(context, v);
-  if (known && args.size() == 1 && !context.runtime().is_tracing()) {
-    context.runtime().effect_print(args[0]);  // which writes a long text piece by piece
+  for (const Value& v : values) known = known && is_known(context, v);
+  if (known && values.size() == 1 && spec == kStrSpec && !context.runtime().is_tracing()) {
+    context.runtime().effect_print(values[0]);  // which writes a long text piece by piece
     return Value();
   }
   if (known) {
     TextBuilder line;
-    for (size_t i = 0; i < args.size(); ++i) {
+    for (size_t i = 0; i < values.size(); ++i) {
       if (i > 0) line += ' ';
-      add_string(line, context, args[i]);
+      add_format(line, context, values[i], spec);
     }
     context.runtime().effect_print(make_string(line.take()));
     return Value();
   }
   Ref<LazyString> line = make_ref<LazyString>();
-  for (size_t i = 0; i < args.size(); ++i) {
+  for (size_t i = 0; i < values.size(); ++i) {
     if (i > 0) line->pieces.push_back({make_string(" "), ""});
-    line->pieces.push_back({args[i], kStrSpec});
+    line->pieces.push_back({values[i], spec});
   }
   context.runtime().effect_print(Value(std::move(line)));
   return Value();
 }
 
-Value str_builtin(Context& context, Args args) { return text_of(context, args[0]); }
+Value str_builtin(Context& context, Args args) {
+  return text_of(context, args[0], expect_bool(context, args[1], "full") ? kFullSpec : kStrSpec);
+}
 Value repr_builtin(Context& context, Args args) {
   return is_known(context, args[0]) ? make_string(to_repr(context, args[0])) : lazy_string_of(args[0], kReprSpec);
 }
@@ -343,11 +350,14 @@ Value help_builtin(Context& context, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    with_effect({"print", "print(...values: any)",
-                 "writes values to the output, with spaces between them and a newline after", print_builtin, "host"}),
+    with_effect({"print", "print(...values: any, full: bool = false)",
+                 "writes values to the output, with spaces between them and a newline after; all elements of large "
+                 "tensors if it is to be full",
+                 print_builtin, "host"}),
     {"len", "len(x: iterable)", "how many items, characters or keys x has; of a tensor, the first extent", len_builtin,
      "host"},
-    {"str", "str(x: any)", "x as text", str_builtin, "host"},
+    {"str", "str(x: any, full: bool = false)", "x as text, with all elements of a large tensor if it is to be full",
+     str_builtin, "host"},
     {"repr", "repr(x: any)", "x as text, as it looks inside a list: strings are quoted", repr_builtin, "host"},
     {"int", "int(x: number | bool | str | tensor)", "a number, one-element tensor or str as an int; drops a fraction",
      int_builtin, "host"},

@@ -89,6 +89,8 @@ enum class RootKind : uint8_t { reg, cell, capture, global };
 struct TemplatePart {
   Name text = nullptr;
   std::string spec;
+  bool has_computed_spec = false;  // it is in the register behind the value's
+  int register_count() const { return text ? 0 : has_computed_spec ? 2 : 1; }
 };
 using Template = std::vector<TemplatePart>;
 

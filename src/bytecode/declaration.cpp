@@ -130,6 +130,7 @@ Signature parse_signature(std::string_view text, Interner& names, const Builtins
   for (const Parameter& parameter : parameters) {
     signature.parameters.push_back(parameter_info(parameter, builtins, register_of));
     if (parameter.default_value) signature.parameters.back().default_value = constant(*parameter.default_value);
+    if (declared->rest && parameter.span.begin > declared->rest->span.begin) ++signature.named_only;
   }
   if (declared->rest) signature.rest = parameter_info(*declared->rest, builtins, register_of);
   if (declared->function->returns) signature.result = value_type(*declared->function->returns, builtins, register_of);

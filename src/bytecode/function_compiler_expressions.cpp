@@ -3,6 +3,7 @@
 #include "bytecode/function_compiler.h"
 #include "bytecode/queries.h"
 #include "value/builtin.h"
+#include "value/format.h"
 
 namespace tsl {
 
@@ -235,8 +236,12 @@ void FunctionCompiler::fstring(const FStringExpr& e, Reg dst) {
   const uint32_t first = next_;
   Template parts;
   for (const FStringPart& part : e.parts) {
-    parts.push_back({part.value ? nullptr : part.text, part.spec ? *part.spec : std::string()});
-    if (part.value) into(*part.value, allocate(part.value->span));
+    if (!part.text->empty()) parts.push_back({part.text, "", false});
+    if (!part.value) continue;
+    const bool is_named = !part.text->empty() && part.spec->empty() && !part.computed_spec;
+    parts.push_back({nullptr, is_named ? kNamedSpec : *part.spec, part.computed_spec != nullptr});
+    into(*part.value, allocate(part.value->span));
+    if (part.computed_spec) into(*part.computed_spec, allocate(part.computed_spec->span));
   }
   proto_->templates.push_back(std::move(parts));
   emit(Opcode::format, e.span, dst, first, static_cast<uint32_t>(proto_->templates.size() - 1));
@@ -244,8 +249,10 @@ void FunctionCompiler::fstring(const FStringExpr& e, Reg dst) {
   for (const FStringPart& part : e.parts) {
     if (!part.value) continue;
     Span span = part.value->span;
-    if (part.spec) span.end += 1 + static_cast<uint32_t>(part.spec->size());  // `:` and the spec
+    if (!part.spec->empty()) span.end += 1 + static_cast<uint32_t>(part.spec->size());  // `:` and the spec
+    if (part.computed_spec) span.end = part.computed_spec->span.end;
     proto_->argument_spans.push_back(span);
+    if (part.computed_spec) proto_->argument_spans.push_back(span);
   }
   const auto count = static_cast<uint32_t>(proto_->argument_spans.size()) - spans_before;
   proto_->call_arguments.push_back({here() - 1, spans_before, count});

@@ -52,9 +52,9 @@ template <class Read, class Write> void visit_ranges(const Proto& proto, const I
     case RangedOpcode::tuple: return read(i.b, i.c);
     case RangedOpcode::record: return read(i.b, static_cast<uint16_t>(proto.record_shapes[i.c]->names.size()));
     case RangedOpcode::format: {
-      const Template& parts = proto.templates[i.c];
-      return read(
-          i.b, static_cast<uint16_t>(std::count_if(parts.begin(), parts.end(), [](const auto& p) { return !p.text; })));
+      int count = 0;
+      for (const TemplatePart& part : proto.templates[i.c]) count += part.register_count();
+      return read(i.b, static_cast<uint16_t>(count));
     }
     case RangedOpcode::unpack: return write(i.a, i.c);
     case RangedOpcode::get_items: return read(i.b, static_cast<uint16_t>(1 + proto.index_shapes[i.c].operand_count));

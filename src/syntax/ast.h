@@ -112,11 +112,14 @@ struct TypedExpr : Expr {
   Name dtype;
 };
 
+struct FStringExpr;
+
 /// One piece of an f-string: literal text, or a value with its format spec ("" if none).
 struct FStringPart {
-  Name text;
+  Name text;    // of {x=}: what is written before the value, "x="
   Expr* value;  // null for literal text
   Name spec;
+  FStringExpr* computed_spec;  // of {x:{width}}; null if the spec is `spec`
 };
 struct FStringExpr : Expr {
   List<FStringPart> parts;

@@ -334,18 +334,42 @@ Expr* TreeBuilder::fstring(Parser::FstringContext* context) {
   std::vector<FStringPart> parts;
   for (antlr4::tree::ParseTree* child : context->children) {
     if (auto* hole = dynamic_cast<Parser::HoleContext*>(child)) {
-      std::string_view spec;
-      if (hole->FORMAT_SPEC()) spec = text_of(*hole->FORMAT_SPEC()->getSymbol()).substr(1);  // without the ':'
-      Expr* value = expression(hole->expression());
-      parts.push_back({names_.intern(""), value, names_.intern(spec)});
+      parts.push_back(fstring_value(hole));
       continue;
     }
     const Token& token = *static_cast<antlr4::tree::TerminalNode*>(child)->getSymbol();
     if (token.getType() != Parser::FSTRING_TEXT) continue;
     const std::string text = decode_text(text_of(token), span_of(token), true);
-    parts.push_back({names_.intern(text), nullptr, names_.intern("")});
+    parts.push_back({names_.intern(text), nullptr, names_.intern(""), nullptr});
   }
   return make<FStringExpr>(ExprKind::fstring, span_of(*context), arena_.copy(parts));
+}
+
+FStringPart TreeBuilder::fstring_value(Parser::HoleContext* hole) {
+  FStringPart part{names_.intern(""), expression(hole->expression()), names_.intern(""), nullptr};
+  Parser::FormatSpecContext* const spec = hole->formatSpec();
+  if (hole->ASSIGN()) {
+    const size_t begin = hole->start->getStopIndex() + 1;
+    part.text = names_.intern(text_.substr(begin, (spec ? spec->start : hole->stop)->getStartIndex() - begin));
+  }
+  if (!spec) return part;
+  const std::string_view first = text_of(*spec->start).substr(1);  // without the ':'
+  if (spec->children.size() == 1) {
+    part.spec = names_.intern(first);
+    return part;
+  }
+  std::vector<FStringPart> pieces;
+  if (!first.empty()) pieces.push_back({names_.intern(first), nullptr, names_.intern(""), nullptr});
+  for (auto child = spec->children.begin() + 1; child != spec->children.end(); ++child) {
+    if (auto* inner = dynamic_cast<Parser::HoleContext*>(*child)) {
+      pieces.push_back(fstring_value(inner));
+    } else {
+      const Token& token = *static_cast<antlr4::tree::TerminalNode*>(*child)->getSymbol();
+      pieces.push_back({names_.intern(text_of(token)), nullptr, names_.intern(""), nullptr});
+    }
+  }
+  part.computed_spec = make<FStringExpr>(ExprKind::fstring, span_of(*spec), arena_.copy(pieces));
+  return part;
 }
 
 }  // namespace tsl

@@ -156,6 +156,7 @@ class Formatter {
   void record(const RecordExpr& record);
   void index(const IndexExpr& index);
   void fstring(const FStringExpr& fstring);
+  void fstring_value(const FStringPart& part);
   void arguments(List<Argument> args);
   void list(std::string_view open, List<Expr*> items, std::string_view close);
   /// Starts a new line, or adds a space within the braces of an f-string, which cannot span lines.
@@ -516,16 +517,27 @@ void Formatter::fstring(const FStringExpr& fstring) {
       out_ += encode_text(*part.text, true);
       continue;
     }
-    out_ += "{";
-    const size_t begin = out_.size();
-    const bool is_nested = std::exchange(in_hole_, true);
-    expression(*part.value);
-    in_hole_ = is_nested;
-    if (out_[begin] == '{') out_.insert(begin, " ");  // `{{` would be a brace
-    if (!part.spec->empty()) out_ += ":" + *part.spec;
-    out_ += "}";
+    fstring_value(part);
   }
   out_ += "\"";
+}
+
+void Formatter::fstring_value(const FStringPart& part) {
+  out_ += "{";
+  const size_t begin = out_.size();
+  const bool is_nested = std::exchange(in_hole_, true);
+  if (part.text->empty()) expression(*part.value);
+  else out_ += *part.text;
+  if (out_[begin] == '{') out_.insert(begin, " ");  // `{{` would be a brace
+  if (part.computed_spec || !part.spec->empty()) out_ += ":" + *part.spec;
+  if (part.computed_spec) {
+    for (const FStringPart& piece : part.computed_spec->parts) {
+      if (piece.value) fstring_value(piece);
+      else out_ += *piece.text;
+    }
+  }
+  in_hole_ = is_nested;
+  out_ += "}";
 }
 
 void Formatter::arguments(List<Argument> args) {

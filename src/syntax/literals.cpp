@@ -307,6 +307,16 @@ class EscapeReader {
 
 }  // namespace
 
+bool is_long_string(std::string_view text) { return text.size() >= 6 && text.starts_with("\"\"\""); }
+
+std::string with_unix_lines(std::string_view text) {
+  std::string lines;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (!text.substr(at).starts_with("\r\n")) lines += text[at];
+  }
+  return lines;
+}
+
 std::string decode_text(std::string_view text, Span span, bool in_fstring) {
   std::string out;
   out.reserve(text.size());
@@ -315,6 +325,8 @@ std::string decode_text(std::string_view text, Span span, bool in_fstring) {
     const char c = text[at++];
     if (c == '\\') {
       escapes.read(at, out);
+    } else if (c == '\r' && at < text.size() && text[at] == '\n') {
+      continue;
     } else {
       out += c;
       if (in_fstring && (c == '{' || c == '}')) ++at;  // doubled, as the token source has checked

@@ -20,8 +20,13 @@ struct Number {
 /// further. `span` is the token's. Throws Failure (syntax) at the span.
 Number read_number(std::string_view text, Span span, bool negative);
 
-/// Decodes the escapes in the text between quotes; `in_fstring` also turns `{{` and `}}` into braces. `span`
-/// starts where `text` does. Throws Failure (syntax) at a malformed escape.
+/// Whether a string that begins with its quotes has three of them on each side: it may have several lines.
+bool is_long_string(std::string_view text);
+/// Returns a text with each "\r\n" as "\n": what a program says does not depend on how its lines end.
+std::string with_unix_lines(std::string_view text);
+
+/// Decodes the escapes, and the ends of lines, in the text between quotes; `in_fstring` also turns `{{` and `}}` into
+/// braces. `span` starts where `text` does. Throws Failure (syntax) at a malformed escape.
 std::string decode_text(std::string_view text, Span span, bool in_fstring);
 /// Escapes a text for a place between quotes, so that decode_text() gives it back.
 std::string encode_text(std::string_view text, bool in_fstring);

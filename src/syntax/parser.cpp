@@ -271,7 +271,7 @@ bool is_incomplete(const std::string& text) {
       run.run();
     } catch (const Failure& failure) {
       if (failure.error().is_final) throw;
-      return run.is_at_end();
+      return run.is_at_end() || failure.error().name == ErrorName::unexpected_end;
     }
     return false;
   });

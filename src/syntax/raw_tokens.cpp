@@ -13,12 +13,15 @@ namespace {
 
 /// Returns the offset behind an f-string, or that of the end of its line.
 size_t end_of_fstring(std::string_view text, size_t at) {
+  constexpr std::string_view kQuotes = "\"\"\"";
+  const bool is_long = text.substr(0, at).ends_with(kQuotes);
   int holes = 0;
-  for (; at < text.size() && text[at] != '\n'; ++at) {
+  for (; at < text.size() && (is_long || text[at] != '\n'); ++at) {
     if (text[at] == '\\') ++at;
     else if (text[at] == '{') ++holes;
     else if (text[at] == '}') --holes;
-    else if (text[at] == '"' && holes <= 0) return at + 1;
+    else if (is_long && text.substr(at).starts_with(kQuotes)) return at + kQuotes.size();
+    else if (!is_long && text[at] == '"' && holes <= 0) return at + 1;
   }
   return std::min(at, text.size());
 }

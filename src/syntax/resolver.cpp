@@ -461,6 +461,7 @@ void Resolver::expression(Expr& e) {
     case ExprKind::fstring:
       for (const FStringPart& part : as<FStringExpr>(e).parts) {
         if (part.value) expression(*part.value);
+        if (part.computed_spec) expression(*part.computed_spec);
       }
       return;
     case ExprKind::name: return name(changeable(as<NameExpr>(e)));

@@ -101,6 +101,8 @@ bool matches(size_t opening, size_t closing) {
   }
 }
 
+constexpr std::string_view kQuotes = "\"\"\"";  // of a string of several lines
+
 char closer_of(size_t opening) {
   if (opening == Tokens::PAREN_OPEN) return ')';
   return opening == Tokens::BRACKET_OPEN ? ']' : '}';
@@ -131,6 +133,11 @@ std::unique_ptr<Token> TokenSource::nextToken() {
   if (error_) return make(Token::EOF, stream_.text().size(), stream_.text().size());
   if (pending_) return accept(std::move(pending_));
   if (top_is(Tokens::FSTRING_OPEN)) return fstring_token();
+  if (top_is(Tokens::FORMAT_SPEC)) {
+    if (stream_.text()[stream_.index()] == '{') return open_value(stream_.index());
+    TokenPtr piece = format_spec(stream_.index());
+    if (piece) return piece;
+  }
   TokenPtr token = read_significant();
   if (error_) return token;
   if (separator_ && ends_statement(*token)) {
@@ -150,7 +157,7 @@ std::unique_ptr<Token> TokenSource::read_significant() {
     if (!token) continue;
     switch (token->getType()) {
       case Tokens::NEWLINE:
-        if (open_hole()) {
+        if (open_hole() && quotes_of_fstring() == 1) {
           return fail(ErrorName::unterminated_string, span_of(*token),
                       "an f-string must end on the line where it starts");
         }
@@ -230,7 +237,10 @@ std::unique_ptr<Token> TokenSource::accept(TokenPtr token) {
   auto& common = static_cast<CommonToken&>(*token);
   attach_doc(*token);
   if (top_is(Tokens::HOLE_OPEN)) {
-    if (token->getType() == Tokens::COLON) return format_spec(*token);
+    if (token->getType() == Tokens::COLON) {
+      open_.push_back({Tokens::FORMAT_SPEC, span_of(*token)});
+      return format_spec(token->getStartIndex());
+    }
     if (token->getType() == Tokens::BRACE_CLOSE) {
       open_.pop_back();
       common.setType(Tokens::HOLE_CLOSE);
@@ -303,6 +313,13 @@ const OpenBracket* TokenSource::open_hole() const {
   return nullptr;
 }
 
+/// Returns how many quotes stand at each side of the innermost open f-string.
+size_t TokenSource::quotes_of_fstring() const {
+  auto bracket = open_.rbegin();
+  while (bracket != open_.rend() && bracket->type != Tokens::FSTRING_OPEN) ++bracket;
+  return bracket == open_.rend() ? 0 : bracket->span.end - bracket->span.begin - 1;
+}
+
 // ---- f-strings -----------------------------------------------------------------------------------------
 
 /// Reads the next token within an f-string: its end, the start of a hole, or text before one of these.
@@ -310,32 +327,38 @@ std::unique_ptr<Token> TokenSource::fstring_token() {
   const std::string_view text = stream_.text();
   const size_t begin = stream_.index();
   const char c = begin < text.size() ? text[begin] : '\n';
-  if (c == '"') {
-    stream_.seek(begin + 1);
+  const size_t quotes = quotes_of_fstring();
+  if (text.substr(begin).starts_with(kQuotes.substr(0, quotes))) {
+    stream_.seek(begin + quotes);
     open_.pop_back();
     previous_ = Tokens::FSTRING_CLOSE;
-    return make(Tokens::FSTRING_CLOSE, begin, begin + 1);
+    return make(Tokens::FSTRING_CLOSE, begin, begin + quotes);
   }
   const char next = begin + 1 < text.size() ? text[begin + 1] : '\n';
-  if (c == '{' && next != '{') {
-    if (open_.size() >= kMaxOpenBrackets) {
-      return fail(ErrorName::program_too_deep, {id_, static_cast<uint32_t>(begin), static_cast<uint32_t>(begin + 1)},
-                  "the program is nested too deeply here");
-    }
-    stream_.seek(begin + 1);
-    previous_ = Tokens::HOLE_OPEN;
-    TokenPtr token = make(Tokens::HOLE_OPEN, begin, begin + 1);
-    open(*token);
-    return token;
-  }
+  if (c == '{' && next != '{') return open_value(begin);
   return fstring_text(begin);
+}
+
+std::unique_ptr<Token> TokenSource::open_value(size_t begin) {
+  if (open_.size() >= kMaxOpenBrackets) {
+    return fail(ErrorName::program_too_deep, {id_, static_cast<uint32_t>(begin), static_cast<uint32_t>(begin + 1)},
+                "the program is nested too deeply here");
+  }
+  stream_.seek(begin + 1);
+  previous_ = Tokens::HOLE_OPEN;
+  TokenPtr token = make(Tokens::HOLE_OPEN, begin, begin + 1);
+  open(*token);
+  return token;
 }
 
 std::unique_ptr<Token> TokenSource::fstring_text(size_t begin) {
   const std::string_view text = stream_.text();
   const auto at_pair = [&](size_t at) { return at + 1 < text.size() && text[at + 1] == text[at]; };
+  const std::string_view quotes = kQuotes.substr(0, quotes_of_fstring());
+  const bool is_long = quotes.size() > 1;
+  const auto ends_line = [&](size_t at) { return !is_long && (text[at] == '\n' || text[at] == '\r'); };
   size_t end = begin;
-  while (end < text.size() && text[end] != '"' && text[end] != '\n' && text[end] != '\r') {
+  while (end < text.size() && !text.substr(end).starts_with(quotes) && !ends_line(end)) {
     if (text[end] == '\\' && end + 1 < text.size() && text[end + 1] != '\n') {
       end += 2;
       // The braces of \u{...} do not open a hole.
@@ -351,8 +374,10 @@ std::unique_ptr<Token> TokenSource::fstring_text(size_t begin) {
     }
   }
   const auto here = static_cast<uint32_t>(end);
-  if (end >= text.size() || text[end] == '\n' || text[end] == '\r') {
-    return fail(ErrorName::unterminated_string, {id_, open_.back().span.begin, here}, "unterminated f-string");
+  if (end >= text.size() || ends_line(end)) {
+    const ErrorName name = is_long ? ErrorName::unexpected_end : ErrorName::unterminated_string;
+    const uint32_t first = open_.back().span.begin;
+    return fail(name, {id_, first, is_long ? first + 4 : here}, "unterminated f-string");
   }
   if (text[end] == '}') {
     return fail(ErrorName::unmatched_bracket, {id_, here, here + 1}, "'}' in an f-string closes nothing",
@@ -362,17 +387,15 @@ std::unique_ptr<Token> TokenSource::fstring_text(size_t begin) {
   return make(Tokens::FSTRING_TEXT, begin, end);
 }
 
-/// Reads the text between a hole's ':' and its '}'.
-std::unique_ptr<Token> TokenSource::format_spec(const Token& colon) {
+/// Reads a format spec up to a value in it, or to its end, which ends the bracket that it counts as. Returns null if
+/// nothing is left of it.
+std::unique_ptr<Token> TokenSource::format_spec(size_t begin) {
   const std::string_view text = stream_.text();
-  const size_t begin = colon.getStartIndex();
-  size_t end = begin + 1;
+  size_t end = begin;
   while (end < text.size() && text[end] != '}' && text[end] != '{' && text[end] != '"' && text[end] != '\n') ++end;
-  if (end < text.size() && text[end] == '{') {
-    const auto here = static_cast<uint32_t>(end);
-    return fail(ErrorName::unexpected_character, {id_, here, here + 1}, "a format spec cannot contain '{'");
-  }
-  if (end >= text.size() || text[end] != '}') { return fail_in_hole(); }
+  if (end >= text.size() || (text[end] != '}' && text[end] != '{')) { return fail_in_hole(); }
+  if (text[end] == '}') open_.pop_back();
+  if (end == begin) return nullptr;
   stream_.seek(end);
   previous_ = Tokens::FORMAT_SPEC;
   return make(Tokens::FORMAT_SPEC, begin, end);
@@ -394,8 +417,14 @@ std::unique_ptr<Token> TokenSource::fail_lexically(const Token& token) {
   Span span = span_of(token);
   if (token.getType() == Tokens::UNTERMINATED_STRING) {
     if (open_hole()) return fail_in_hole();
-    return fail(ErrorName::unterminated_string, span, "unterminated string",
-                {"a string ends on its line, with `\"`; `\\n` in it is a new line"});
+    const std::string_view opening = stream_.text().substr(span.begin, 4);
+    if (const size_t quotes = opening.find(kQuotes); quotes < 2) {
+      span.end = span.begin + static_cast<uint32_t>(quotes + kQuotes.size());
+      return fail(ErrorName::unexpected_end, span, "unterminated string", {"three quotes end it, too"});
+    }
+    return fail(
+        ErrorName::unterminated_string, span, "unterminated string",
+        {"a string ends on its line, with `\"`; `\\n` in it is a new line, and one in three quotes has several"});
   }
   const std::string_view text = stream_.text().substr(span.begin);
   const CodePoint point = decode_utf8(text);

@@ -19,7 +19,7 @@ namespace tsl {
 
 /// An open bracket. FSTRING_OPEN is one as well: this class reads an f-string's text, not the lexer.
 struct OpenBracket {
-  size_t type;  // PAREN_OPEN, BRACKET_OPEN, BRACE_OPEN (a block), RECORD_OPEN, FSTRING_OPEN or HOLE_OPEN
+  size_t type;  // PAREN_OPEN, BRACKET_OPEN, BRACE_OPEN (a block), RECORD_OPEN, FSTRING_OPEN, HOLE_OPEN or FORMAT_SPEC
   Span span;
 };
 
@@ -59,7 +59,8 @@ class TokenSource final : public antlr4::TokenSource {
   TokenPtr accept(TokenPtr token);
   TokenPtr fstring_token();
   TokenPtr fstring_text(size_t begin);
-  TokenPtr format_spec(const antlr4::Token& colon);
+  TokenPtr open_value(size_t begin);
+  TokenPtr format_spec(size_t begin);
   TokenPtr make(size_t type, size_t begin, size_t end) const;
   TokenPtr fail(ErrorName name, Span span, std::string message, std::vector<std::string> notes = {});
   TokenPtr fail_in_hole();
@@ -71,6 +72,7 @@ class TokenSource final : public antlr4::TokenSource {
   bool in_statements() const;
   bool top_is(size_t type) const { return !open_.empty() && open_.back().type == type; }
   const OpenBracket* open_hole() const;
+  size_t quotes_of_fstring() const;
 
   void note_doc(const antlr4::Token& comment);
   void note_newline();

@@ -27,9 +27,13 @@ std::string_view TreeBuilder::text_of(const Token& token) const {
 
 Name TreeBuilder::string_of(const Token& token) {
   std::string_view text = text_of(token);
-  text = text.substr(1, text.size() - 2);  // without the quotes
+  const bool is_raw = text.front() == 'r';
+  const size_t quote = is_raw ? 1 : 0;
+  const size_t quotes = is_long_string(text.substr(quote)) ? 3 : 1;
+  text = text.substr(quote + quotes, text.size() - quote - 2 * quotes);
+  if (is_raw) return names_.intern(with_unix_lines(text));
   Span span = span_of(token);
-  ++span.begin;
+  span.begin += static_cast<uint32_t>(quotes);
   return names_.intern(decode_text(text, span, false));
 }
 
@@ -54,7 +58,8 @@ Function* TreeBuilder::build(Parser::DeclaredSignatureContext* context, Paramete
   function_ = made;
   std::vector<Parser::ParameterContext*> named;
   for (Parser::DeclaredParameterContext* item : context->declaredParameter()) {
-    if (rest) fail_at(ErrorName::malformed_declaration, span_of(*item), "no parameter can follow '...'");
+    if (rest && !(item->parameter() && item->parameter()->expression()))
+      fail_at(ErrorName::malformed_declaration, span_of(*item), "only parameters with defaults can follow '...'");
     if (item->parameter()) {
       named.push_back(item->parameter());
       continue;

@@ -74,6 +74,7 @@ class TreeBuilder {
   ast::RecordEntry record_entry(Parser::RecordEntryContext* context);
   ast::Expr* conditional(Parser::ConditionalContext* context);
   ast::Expr* fstring(Parser::FstringContext* context);
+  ast::FStringPart fstring_value(Parser::HoleContext* hole);
   ast::List<ast::Expr*> expressions(const std::vector<Parser::ExpressionContext*>& contexts);
   ast::List<ast::Argument> arguments(const std::vector<Parser::ArgumentContext*>& contexts);
   ast::IndexItem index_item(Parser::IndexItemContext* context);

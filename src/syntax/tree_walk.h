@@ -35,7 +35,10 @@ template <class Body> void for_each_part(const ast::Expr& e, Body&& body) {
     case ExprKind::if_:
     case ExprKind::block: return;
     case ExprKind::fstring:
-      for (const FStringPart& each : as<FStringExpr>(e).parts) part(each.value);
+      for (const FStringPart& each : as<FStringExpr>(e).parts) {
+        part(each.value);
+        part(each.computed_spec);
+      }
       return;
     case ExprKind::list: return items(as<ListExpr>(e).items);
     case ExprKind::tuple: return items(as<TupleExpr>(e).items);

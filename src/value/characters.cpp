@@ -11,18 +11,17 @@ namespace {
 constexpr size_t kMostBytes = 4;      // of a character in UTF-8
 constexpr size_t kMostFoldings = 18;  // code points that one may become, with room to spare
 
-utf8proc_category_t category_of(int32_t code) {
-  return code < 0 ? UTF8PROC_CATEGORY_CN : utf8proc_category(code);
-}
+utf8proc_category_t category_of(int32_t code) { return code < 0 ? UTF8PROC_CATEGORY_CN : utf8proc_category(code); }
 
 /// Whether a character is set apart from others by Unicode as white space; the controls are those that Python takes.
-bool is_space_control(int32_t code) { return (code >= '\t' && code <= '\r') || (code >= 0x1C && code <= 0x1F) || code == 0x85; }
+bool is_space_control(int32_t code) {
+  return (code >= '\t' && code <= '\r') || (code >= 0x1C && code <= 0x1F) || code == 0x85;
+}
 
 /// Returns the code points of a character's case folding: several where its upper case has no character of its own.
 size_t fold(int32_t code, std::array<utf8proc_int32_t, kMostFoldings>& to) {
   int boundary = 0;
-  const utf8proc_ssize_t count =
-      utf8proc_decompose_char(code, to.data(), kMostFoldings, UTF8PROC_CASEFOLD, &boundary);
+  const utf8proc_ssize_t count = utf8proc_decompose_char(code, to.data(), kMostFoldings, UTF8PROC_CASEFOLD, &boundary);
   return count > 0 && static_cast<size_t>(count) <= kMostFoldings ? static_cast<size_t>(count) : 0;
 }
 
@@ -83,7 +82,7 @@ std::string in_case(LetterCase to, std::string_view character) {
 
 size_t character_number(const CodePoints& points, size_t offset) {
   size_t low = 0, high = points.count();  // of the numbers that it may be
-  while (low < high) {  // bounded: by the bits of a number
+  while (low < high) {                    // bounded: by the bits of a number
     const size_t middle = low + (high - low) / 2;
     if (points.offset(middle) < offset) low = middle + 1;
     else high = middle;

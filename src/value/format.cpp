@@ -75,12 +75,15 @@ std::string join_lazy_string(Context& context, const LazyString& text) {
   return joined.take();
 }
 
-void add_repr(TextBuilder& to, Context& context, const Value& value, int depth);
+/// What is shown of tensors inside containers.
+enum class Extent { cut, full };
 
-void add_items(TextBuilder& to, Context& context, const std::vector<Value>& items, int depth) {
+void add_repr(TextBuilder& to, Context& context, const Value& value, Extent extent, int depth);
+
+void add_items(TextBuilder& to, Context& context, const std::vector<Value>& items, Extent extent, int depth) {
   for (const Value& item : items) {
     if (&item != items.data()) to += ", ";
-    add_repr(to, context, item, depth + 1);
+    add_repr(to, context, item, extent, depth + 1);
   }
 }
 
@@ -92,7 +95,7 @@ bool is_identifier(const std::string& key) {
   return true;
 }
 
-void add_record(TextBuilder& to, Context& context, const Record& record, int depth) {
+void add_record(TextBuilder& to, Context& context, const Record& record, Extent extent, int depth) {
   to += '{';
   for (size_t i = 0; i < record.values.size(); ++i) {
     const std::string& key = *record.keys->names[i];
@@ -100,12 +103,12 @@ void add_record(TextBuilder& to, Context& context, const Record& record, int dep
     if (is_identifier(key)) to += key;
     else add_quoted(to, key);
     to += ": ";
-    add_repr(to, context, record.values[i], depth + 1);
+    add_repr(to, context, record.values[i], extent, depth + 1);
   }
   to += '}';
 }
 
-std::string text_of_leaf(Context& context, const Value& value) {
+std::string text_of_leaf(Context& context, const Value& value, Extent extent) {
   switch (value.tag()) {
     case Tag::nil: return "nil";
     case Tag::boolean:
@@ -121,7 +124,7 @@ std::string text_of_leaf(Context& context, const Value& value) {
     case Tag::builtin: return fmt::format("<function {}>", value.as<BuiltinFunction>().builtin->name);
     case Tag::module: return fmt::format("<module {}>", value.as<Module>().name);
     case Tag::foreign: return fmt::format("<{}>", type_name(value));
-    case Tag::tensor: return display_tensor_inline(context, value.tensor());
+    case Tag::tensor: return display_tensor_inline(context, value.tensor(), extent == Extent::full);
     case Tag::absent:
     case Tag::string:
     case Tag::lazy_string:
@@ -133,7 +136,7 @@ std::string text_of_leaf(Context& context, const Value& value) {
   return "";
 }
 
-void add_repr(TextBuilder& to, Context& context, const Value& value, int depth) {
+void add_repr(TextBuilder& to, Context& context, const Value& value, Extent extent, int depth) {
   count_work(64);
   if (depth > kMaxDepth) {
     to += "…";
@@ -143,19 +146,19 @@ void add_repr(TextBuilder& to, Context& context, const Value& value, int depth) 
     add_quoted(to, join_lazy_string(context, value.as<LazyString>()));
   } else if (value.is(Tag::list)) {
     to += '[';
-    add_items(to, context, value.as<List>().items, depth);
+    add_items(to, context, value.as<List>().items, extent, depth);
     to += ']';
   } else if (value.is(Tag::tuple)) {
     const std::vector<Value>& items = value.as<Tuple>().items;
     to += '(';
-    add_items(to, context, items, depth);
+    add_items(to, context, items, extent, depth);
     to += items.size() == 1 ? ",)" : ")";
   } else if (value.is(Tag::record)) {
-    add_record(to, context, value.as<Record>(), depth);
+    add_record(to, context, value.as<Record>(), extent, depth);
   } else if (value.is(Tag::cell)) {
-    add_repr(to, context, value.as<Cell>().value, depth + 1);
+    add_repr(to, context, value.as<Cell>().value, extent, depth + 1);
   } else {
-    to += text_of_leaf(context, value);
+    to += text_of_leaf(context, value, extent);
   }
 }
 
@@ -190,9 +193,16 @@ Value with_joined_strings(Context& context, const Value& value) {
 
 namespace {
 
-void add_value(TextBuilder& to, Context& context, const Value& value) {
+void add_value(TextBuilder& to, Context& context, const Value& value, Extent extent = Extent::cut) {
   limit_occurrences(value, "the text of a value is too long");
-  add_repr(to, context, with_joined_strings(context, value), 0);
+  add_repr(to, context, with_joined_strings(context, value), extent, 0);
+}
+
+/// Adds what str(v, full: true) returns.
+void add_full(TextBuilder& to, Context& context, const Value& value) {
+  if (is_text(value)) add_string(to, context, value);
+  else if (value.is(Tag::tensor)) to += display_tensor(context, value.tensor(), true);
+  else add_value(to, context, value, Extent::full);
 }
 
 }  // namespace
@@ -236,6 +246,7 @@ namespace {
 std::string format_value(Context& context, const Value& value, const std::string& spec) {
   if (spec == kStrSpec || (value.is(Tag::string) && spec.empty())) return to_string(context, value);
   if (spec == kReprSpec) return to_repr(context, value);
+  if (spec == kNamedSpec) return is_text(value) ? to_repr(context, value) : format_value(context, value, "");
   const FormatSpec format(spec);
   Value shown = value;
   if (value.is(Tag::tensor)) {
@@ -261,11 +272,12 @@ std::string format_value(Context& context, const Value& value, const std::string
 void add_format(TextBuilder& to, Context& context, const Value& value, const std::string& spec) {
   if (spec == kStrSpec || (value.is(Tag::string) && spec.empty())) add_string(to, context, value);
   else if (spec == kReprSpec) add_value(to, context, value);
+  else if (spec == kFullSpec) add_full(to, context, value);
   else to += format_value(context, value, spec);
 }
 
 void check_format(Context& context, const Value& value, const std::string& spec) {
-  if (spec.empty() || spec == kStrSpec || spec == kReprSpec) return;
+  if (spec.empty() || spec == kStrSpec || spec == kReprSpec || spec == kNamedSpec || spec == kFullSpec) return;
   if (FormatSpec(spec).is_particular()) {
     format_value(context, value, spec);  // makes the trace depend on the number
   } else if (is_host_number(value)) {

@@ -32,6 +32,10 @@ void check_format(Context&, const Value& value, const std::string& spec);
 /// only the element.)
 inline constexpr const char* kStrSpec = "!s";
 inline constexpr const char* kReprSpec = "!r";
+/// The spec of str(v, full: true): tensors are not cut.
+inline constexpr const char* kFullSpec = "!f";
+/// The spec of f"{x=}": a str is quoted, everything else is as in f"{x}".
+inline constexpr const char* kNamedSpec = "!=";
 
 /// Returns the string that a lazy string has been replaced by when it was read; null if it has not been read.
 const Value* known_string(const Value& text);

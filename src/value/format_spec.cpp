@@ -61,10 +61,10 @@ namespace {
 
 /// Says what serves for what format specs of other languages hold, else what a spec is made of.
 std::string hint_for_spec(std::string_view text) {
-  if (text.find('{') != std::string_view::npos) return "a width is a number: `{x:<10}`";
-  if (text.find(',') != std::string_view::npos) return "thousands are not separated: write `{n}` or `{x:.2f}`";
-  if (text.back() == '%') return "percentages are written out: `{100 * p:.1f}%`";
-  return "a spec has the form [[fill]align][sign][#][0][width][.precision][type], such as `{x:>8.3f}`";
+  const size_t point = text.find('.');
+  if (point != std::string_view::npos && text.find_first_of(",_", point) != std::string_view::npos)
+    return "what separates thousands stands before the point: `{x:,.2f}`";
+  return "a spec has the form [[fill]align][sign][#][0][width][, or _][.precision][type], such as `{x:>8.3f}`";
 }
 
 }  // namespace
@@ -83,19 +83,20 @@ FormatSpec::FormatSpec(std::string_view text) : text_(text) {
     if (fill > 1 && at == fill + 1 && (static_cast<unsigned char>(text[0]) < 0xC0)) bad();
   }
   if (at < text.size() && (text[at] == '+' || text[at] == '-' || text[at] == ' ')) sign_ = text[at++];
-  bool alternate = false;
-  if (at < text.size() && text[at] == '#') alternate = true, ++at;
+  if (at < text.size() && text[at] == '#') alternate_ = true, ++at;
   if (at < text.size() && text[at] == '0') zero_ = true, ++at;
-  has_numeric_flags_ = !sign_.empty() || alternate || zero_;
   width_ = read_number(text, at, kMaxWidth);
+  if (at < text.size() && (text[at] == ',' || text[at] == '_')) separator_ = text[at++];
+  has_numeric_flags_ = !sign_.empty() || alternate_ || zero_ || separator_ != 0;
   if (at < text.size() && text[at] == '.') {
     ++at;
     if (at == text.size() || !is_digit(text[at])) bad();
     precision_ = read_number(text, at, kMaxPrecision);
   }
   if (at < text.size()) type_ = text[at++];
-  if (at != text.size() || (type_ != 0 && std::string_view("bBcdoxXaAeEfFgGs").find(type_) == std::string_view::npos))
+  if (at != text.size() || (type_ != 0 && std::string_view("bBcdoxXaAeEfFgGs%").find(type_) == std::string_view::npos))
     bad();
+  if (separator_ != 0 && type_is(separator_ == ',' ? "bBoxXcaAs" : "caAs")) bad();
 }
 
 void FormatSpec::unsuitable(const std::string& given) const {
@@ -104,7 +105,7 @@ void FormatSpec::unsuitable(const std::string& given) const {
     hints = {"`{int(x):d}` formats an int, `{x:.0f}` a float without digits"};
   if (given == "an int" && precision_ >= 0 && type_ == 0)
     hints = {"`{n:.2f}` shows an int with digits after the point"};
-  if (given == "a str" && type_is("eEfFgGd"))
+  if (given == "a str" && (type_is("eEfFgGd%") || separator_ != 0))
     hints = {"this format is for numbers: `{s}` shows a str, `{s:>8}` in 8 columns"};
   if (given == "a list" || given == "a tuple")
     hints = {fmt::format("it is {}: `{{xs[0]:{}}}` formats an item, `{{xs}}` shows all", given, text_)};
@@ -114,32 +115,66 @@ void FormatSpec::unsuitable(const std::string& given) const {
             std::move(hints));
 }
 
+/// Returns the part of the spec that the library knows, without what with_parts() does.
+std::string FormatSpec::plain() const {
+  const std::string precision = precision_ >= 0 ? fmt::format(".{}", precision_) : "";
+  const std::string type = type_ == 0 ? "" : std::string(1, type_is("%") ? 'f' : type_);
+  return fmt::format("{{:{}{}{}{}}}", sign_, alternate_ ? "#" : "", precision, type);
+}
+
+/// Puts separators, and zeros up to the width, into the digits of a number, and aligns it.
+std::string FormatSpec::with_parts(std::string text) const {
+  const bool is_hexadecimal = type_is("xX");
+  const auto is_counted = [&](char c) {
+    return is_digit(c) || (is_hexadecimal && ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')));
+  };
+  size_t begin = !text.empty() && !is_counted(text[0]) ? 1 : 0;  // behind the sign
+  if (alternate_ && type_is("bBoxX")) begin += 2;
+  size_t end = begin;
+  while (end < text.size() && is_counted(text[end])) ++end;
+  if (end > begin) {
+    const size_t group = separator_ == 0 ? std::string::npos : type_is("bBoxX") ? 4 : 3;
+    size_t digits = end - begin;
+    const size_t others = text.size() - digits, wanted = zero_ && alignment_.empty() ? static_cast<size_t>(width_) : 0;
+    while (digits + (digits - 1) / group + others < wanted) ++digits;
+    text.insert(begin, digits - (end - begin), '0');
+    for (size_t left = digits; left > group; left -= group) text.insert(begin + left - group, 1, separator_);
+  }
+  const std::string alignment = alignment_.empty() ? ">" : alignment_;
+  return fmt::format(fmt::runtime(fmt::format("{{:{}{}}}", alignment, width_ ? std::to_string(width_) : "")), text);
+}
+
 std::string FormatSpec::apply(int64_t value) const {
   if (empty()) return fmt::format("{}", value);
-  if (type_is("aAeEfFgG")) return apply(static_cast<double>(value));
+  if (type_is("aAeEfFgG%")) return apply(static_cast<double>(value));
   if (precision_ >= 0 || type_is("s")) unsuitable("an int");
   if (type_is("c") && (value < 0 || value > 127 || has_numeric_flags_)) unsuitable("this int");
+  if (separator_ != 0) return with_parts(fmt::format(fmt::runtime(plain()), value));
   return fmt::format(fmt::runtime("{:" + text_ + "}"), value);
 }
 
 std::string FormatSpec::apply(double value) const {
   if (empty()) return float_text(value);
   if (type_is("bBcdoxXs")) unsuitable("a float");
-  if (type_ != 0 || precision_ >= 0 || !std::isfinite(value)) {
+  if (type_is("%")) return with_parts(fmt::format(fmt::runtime(plain()), without_nan_sign(100 * value)) + "%");
+  const bool is_shortest = type_ == 0 && precision_ < 0;
+  if (separator_ != 0) {
+    const double shown = without_nan_sign(value);
+    return with_parts(is_shortest && std::isfinite(shown) ? shortest(shown)
+                                                          : fmt::format(fmt::runtime(plain()), shown));
+  }
+  if (!is_shortest || !std::isfinite(value)) {
     // What is not finite is aligned as other numbers are; fmt has it to the left.
     const std::string alignment = !std::isfinite(value) && alignment_.empty() && !zero_ ? ">" : "";
     return fmt::format(fmt::runtime(fmt::format("{{:{}{}}}", alignment, text_)), without_nan_sign(value));
   }
-  // A spec with only a width: the shortest text, which must still look like a float.
-  std::string digits = float_text(std::fabs(value));
+  return with_parts(shortest(value));
+}
+
+/// Returns the shortest text of a number, which must still look like a float.
+std::string FormatSpec::shortest(double value) const {
   const std::string sign = std::signbit(value) ? "-" : sign_ == "-" ? "" : sign_;
-  if (zero_ && alignment_.empty()) {
-    const auto missing = width_ - static_cast<int>(digits.size() + sign.size());
-    return sign + std::string(static_cast<size_t>(missing > 0 ? missing : 0), '0') + digits;
-  }
-  const std::string alignment = alignment_.empty() ? ">" : alignment_;
-  return fmt::format(fmt::runtime(fmt::format("{{:{}{}}}", alignment, width_ ? std::to_string(width_) : "")),
-                     sign + digits);
+  return sign + float_text(std::fabs(value));
 }
 
 std::string FormatSpec::apply(bool value) const {

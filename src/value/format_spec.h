@@ -14,8 +14,8 @@ std::string float_text(double value);
 /// As above for an element of a tensor, in its own precision: 0.1f32 is "0.1".
 std::string float_text(double value, DType dtype);
 
-/// A checked format spec, [[fill]align][sign][#][0][width][.precision][type]: as for std::format, without nested
-/// fields.
+/// A checked format spec, [[fill]align][sign][#][0][width][, or _][.precision][type]: as for std::format, with the
+/// separators and the type % of Python.
 class FormatSpec {
  public:
   /// Parses a spec; throws Failure (value) if it is invalid.
@@ -33,14 +33,19 @@ class FormatSpec {
 
  private:
   [[noreturn]] void unsuitable(const std::string& type) const;
+  std::string plain() const;
+  std::string with_parts(std::string text) const;
+  std::string shortest(double value) const;
   bool type_is(std::string_view types) const { return type_ != 0 && types.find(type_) != std::string_view::npos; }
 
   std::string text_;
   std::string alignment_;           // fill and align, or ""
-  bool has_numeric_flags_ = false;  // a sign, # or 0
+  bool has_numeric_flags_ = false;  // a sign, #, 0 or a separator
+  bool alternate_ = false;
   bool zero_ = false;
   std::string sign_;
   int width_ = 0;
+  char separator_ = 0;
   int precision_ = -1;
   char type_ = 0;
 };

@@ -53,7 +53,7 @@ std::string to_make_list(const Value& given) {
 
 std::string to_make_text(const Value& given) {
   if (given.is_nil() || given.is(Tag::function) || given.is(Tag::builtin)) return "";
-  if (given.is(Tag::tensor)) return "`str(tolist(x))` makes a str of all elements of a tensor";  // str(x) may cut
+  if (given.is(Tag::tensor)) return "`str(x, full: true)` makes a str of all elements of a tensor";
   if (any_leaf(given, [](const Value& leaf) { return leaf.is(Tag::tensor); })) return "";
   return fmt::format("`str(x)` makes a str of {} {}", given.is(Tag::integer) ? "an" : "a", type_name(given));
 }

@@ -26,8 +26,8 @@ std::string tensor_type(const Tensor& tensor) { return describe(tensor) + " on "
 
 std::string display_of(Context& context, const Tensor& tensor) {
   const std::string text = display_tensor(context, tensor);
-  const size_t header = tensor.rank() == 0 ? text.rfind(' ') : text.find('\n');
-  return tensor_type(tensor) + "\n" + text.substr(header + 1);
+  const char between = tensor.rank() == 0 ? ' ' : '\n';
+  return tensor_type(tensor) + between + text.substr(text.rfind(between, text.find('\n')) + 1);
 }
 
 /// The items of a list, tuple or record, each with its key.

@@ -98,9 +98,31 @@ std::string parameter_list(const Signature& signature) {
 
 }  // namespace
 
+namespace {
+
+/// Moves the arguments for `...rest` behind the parameters that follow it, and places the named ones. Returns the
+/// number of arguments.
+size_t bind_beside_rest(const Signature& signature, Value* slots, size_t positional, const CallShape* shape) {
+  const size_t parameters = signature.parameters.size(), first = parameters - signature.named_only;
+  std::vector<Value> named(shape ? shape->names.size() : 0);
+  std::move(slots + positional, slots + positional + named.size(), named.begin());
+  const size_t others = std::max(positional, first) - first;
+  std::move_backward(slots + first, slots + first + others, slots + parameters + others);
+  for (size_t i = std::min(positional, first); i < parameters; ++i) slots[i] = Value::absent();
+  for (size_t i = 0; i < named.size(); ++i) {
+    const size_t at = parameter_named(signature, shape->names[i], positional + i);
+    if (!slots[at].is(Tag::absent)) given_twice(signature, *shape, i);
+    slots[at] = std::move(named[i]);
+  }
+  return parameters + others;
+}
+
+}  // namespace
+
 size_t bind_arguments(const Signature& signature, Value* slots, size_t given, const CallShape* shape) {
   const size_t parameters = signature.parameters.size();
   const size_t positional = shape ? shape->positional : given;
+  if (signature.named_only > 0) return bind_beside_rest(signature, slots, positional, shape);
   if (positional > parameters && !signature.rest) too_many(signature, given);
   if (shape && !shape->names.empty()) {
     if (positional > parameters) {  // a positional argument has its parameter
@@ -127,7 +149,7 @@ size_t bind_arguments(const Signature& signature, Value* slots, size_t given, co
 
 int argument_position(const Signature& signature, std::string_view name, size_t given, const CallShape* shape) {
   const size_t positional = shape ? shape->positional : given;
-  for (size_t i = 0; i < positional && i < signature.parameters.size(); ++i) {
+  for (size_t i = 0; i < positional && i < signature.parameters.size() - signature.named_only; ++i) {
     if (*signature.parameters[i].name == name) return static_cast<int>(i);
   }
   for (size_t i = 0; shape && i < shape->names.size(); ++i) {

@@ -75,6 +75,7 @@ struct Signature {
   std::string function;  // the function's name, for messages
   std::vector<ParameterInfo> parameters;
   std::optional<ParameterInfo> rest;  // for builtins: takes further positional arguments
+  size_t named_only = 0;              // how many of the parameters follow `rest`: they are given by name alone
   std::optional<ValueType> result;
   std::vector<uint16_t> dim_registers;  // registers of all dimension names
 };
@@ -99,8 +100,8 @@ struct FunctionInfo {
 
 /// Orders `given` arguments, the last of which are named by `shape`, by parameters: slots[i] becomes parameter i,
 /// absent if it was not given and has a default. Throws Failure (type) for arguments that do not match. `slots` must
-/// have room for all parameters. Returns the number of arguments in `slots`, which exceeds the number of parameters
-/// only with a `rest`. A null `shape` means that all arguments are positional.
+/// have room for all parameters and arguments. Returns the number of arguments in `slots`, which exceeds the number of
+/// parameters only with a `rest`. A null `shape` means that all arguments are positional.
 size_t bind_arguments(const Signature& signature, Value* slots, size_t given, const CallShape* shape);
 
 /// Describe a type: as it is written in an annotation, and in words ("int or nil").

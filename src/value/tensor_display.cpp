@@ -217,26 +217,26 @@ int64_t size_of_shape(const Shape& shape) {
   return count;
 }
 
-std::string rows_of(Context& context, const Tensor& tensor, bool one_line) {
+std::string rows_of(Context& context, const Tensor& tensor, bool one_line, bool full) {
   const int64_t count = size_of_shape(tensor.shape());
   if (tensor.rank() == 0) return single(context, tensor);
   if (count == 0) return "[]";
-  const Elements elements(context, tensor, count > kThreshold);
+  const Elements elements(context, tensor, count > kThreshold && !full);
   return Rows(elements, tensor.shape(), one_line).text();
 }
 
 }  // namespace
 
-std::string display_tensor(Context& context, const Tensor& tensor) {
+std::string display_tensor(Context& context, const Tensor& tensor, bool full) {
   const Tensor known = context.runtime().read(tensor);
   std::string header = describe(known);
   if (!known.device().is_host() && context.shows_device()) header += " " + to_string(known.device());
-  return header + (known.rank() == 0 ? " " : "\n") + rows_of(context, known, false);
+  return header + (known.rank() == 0 ? " " : "\n") + rows_of(context, known, false, full);
 }
 
-std::string display_tensor_inline(Context& context, const Tensor& tensor) {
-  if (size_of_shape(tensor.shape()) > kInlineElements) return describe(tensor);
-  return describe(tensor) + " " + rows_of(context, context.runtime().read(tensor), true);
+std::string display_tensor_inline(Context& context, const Tensor& tensor, bool full) {
+  if (size_of_shape(tensor.shape()) > kInlineElements && !full) return describe(tensor);
+  return describe(tensor) + " " + rows_of(context, context.runtime().read(tensor), true, full);
 }
 
 }  // namespace tsl

@@ -418,6 +418,15 @@ bool next_entry(const Record& record, int64_t& state, Value& item) {
   return true;
 }
 
+bool next_row(Context& context, const Tensor& x, int64_t& state, Value& item) {
+  if (x.rank() == 0) fail(ErrorName::not_iterable, "cannot loop over {}: it has no axis", describe(x));
+  if (!(Dim(state) < x.shape()[0])) return false;
+  item = Value(context.ops().call(Op::select, {x}, {.axis = 0, .start = state++}));
+  return true;
+}
+
+}  // namespace
+
 bool next_character(const std::string& text, int64_t& state, Value& item) {
   const auto at = static_cast<size_t>(state);
   if (at >= text.size()) return false;
@@ -428,15 +437,6 @@ bool next_character(const std::string& text, int64_t& state, Value& item) {
   state += static_cast<int64_t>(width);
   return true;
 }
-
-bool next_row(Context& context, const Tensor& x, int64_t& state, Value& item) {
-  if (x.rank() == 0) fail(ErrorName::not_iterable, "cannot loop over {}: it has no axis", describe(x));
-  if (!(Dim(state) < x.shape()[0])) return false;
-  item = Value(context.ops().call(Op::select, {x}, {.axis = 0, .start = state++}));
-  return true;
-}
-
-}  // namespace
 
 bool iterate(Context& context, const Value& iterable, int64_t& state, Value& item) {
   if (iterable.is(Tag::list)) return next_item(iterable.as<List>().items, state, item);

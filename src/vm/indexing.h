@@ -28,6 +28,10 @@ Value take_index(Context&, Value& object, std::span<const IndexItem> items);
 void set_index(Context&, Value& object, std::span<const IndexItem> items, Value value);
 /// Assigns object[items] op= value. += and -= with a tensor index accumulate over duplicates.
 void update_index(Context&, Value& object, std::span<const IndexItem> items, ast::BinaryOp op, const Value& value);
+/// Puts the next character of a text into `item`, in place of a str that nothing else holds. `state` starts at 0;
+/// returns false at the end.
+bool next_character(const std::string& text, int64_t& state, Value& item);
+
 Value get_field(Context&, const Value& object, Name field);
 /// Returns a hint for `object.name(…)`, which does not exist; "" if there is nothing to say.
 std::string hint_for_method(Context&, const Value& object, const std::string& name);

@@ -249,14 +249,19 @@ void add_value(TextBuilder& to, Context& context, const Value& value, const std:
   else add_format(to, context, value, spec);
 }
 
+/// Returns the format spec of the value in a register.
+const std::string& spec_of(Context& context, const TemplatePart& part, const Value* value) {
+  return part.has_computed_spec ? expect_string(context, value[1], "a format spec") : part.spec;
+}
+
 /// Formats an f-string whose values are all known.
 std::string join_template(Context& context, const Template& parts, const Value* values) {
   TextBuilder text;
   int value = 0;
   for (const TemplatePart& part : parts) {
     if (part.text) text += *part.text;
-    else at_value(value, [&] { add_value(text, context, values[value], part.spec); });
-    value += part.text == nullptr;
+    else at_value(value, [&] { add_value(text, context, values[value], spec_of(context, part, values + value)); });
+    value += part.register_count();
   }
   return text.take();
 }
@@ -269,8 +274,12 @@ Value lazy_template(Context& context, const Template& parts, const Value* values
       text->pieces.push_back({make_string(*part.text), ""});
       continue;
     }
-    at_value(value, [&] { check_format(context, values[value], part.spec); });
-    text->pieces.push_back({values[value++], part.spec});
+    at_value(value, [&] {
+      const std::string& spec = spec_of(context, part, values + value);
+      check_format(context, values[value], spec);
+      text->pieces.push_back({values[value], spec});
+    });
+    value += part.register_count();
   }
   return Value(std::move(text));
 }
@@ -283,7 +292,7 @@ void format(Context& context, Frame& frame, const Instruction& i) {
   size_t count = 0;
   bool all_known = true;
   for (const TemplatePart& part : parts) {
-    if (!part.text) all_known &= is_known(context, values[count++]);
+    for (int left = part.register_count(); left > 0; --left) all_known &= is_known(context, values[count++]);
   }
   Value result = all_known ? make_string(join_template(context, parts, values)) : lazy_template(context, parts, values);
   clear_operands(values, count);
@@ -524,10 +533,12 @@ bool next_each(Context& context, Frame& frame, const Instruction& i) {
     return true;
   }
   int64_t position = state.integer();
+  if (iterable.is(Tag::string) && i.b != i.a) {
+    const bool has_character = next_character(iterable.as<String>().text, position, frame.base[i.b]);
+    state.become(position);
+    return has_character;
+  }
   Value item;
-  // A text's next character may replace the last one in place.
-  const bool is_text = iterable.is(Tag::string) && i.b != i.a && frame.base[i.b].is(Tag::string);
-  if (is_text) item = std::move(frame.base[i.b]);
   const bool has_item = iterate(context, iterable, position, item);
   state = Value(position);
   if (has_item) frame.base[i.b] = std::move(item);

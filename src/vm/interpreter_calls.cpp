@@ -6,6 +6,7 @@
 #include "bytecode/declaration.h"
 #include "value/context.h"
 #include "value/hints.h"
+#include "value/host_tensor.h"
 #include "value/materialize.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
@@ -179,14 +180,33 @@ void swap_arguments(const Signature& signature, Value* args) {
   args[0].swap(args[1]);
 }
 
+/// Reads a tensor of rank 0 that is given where the parameter takes a host number alone.
+void read_number(Context& context, const ParameterInfo& parameter, Value& argument) {
+  if (!argument.is(Tag::tensor) || argument.tensor().rank() > 0 || fits(parameter, argument)) return;
+  Value number = read_item(context, argument.tensor());
+  if (fits(parameter, number)) argument = std::move(number);
+}
+
+/// Does so for the arguments of a function of the standard library.
+void read_numbers(Context& context, const Signature& signature, Value* args) {
+  for (size_t i = 0; i < signature.parameters.size(); ++i) {
+    const ParameterInfo& parameter = signature.parameters[i];
+    if (!parameter.accepts_tag(args[i])) read_number(context, parameter, args[i]);
+  }
+}
+
 /// Checks the arguments of a builtin, and fills in the defaults.
 void complete_arguments(Context& context, const Signature& signature, Value* args, size_t bound) {
   const size_t parameters = signature.parameters.size();
   for (size_t i = 0; i < parameters; ++i) {
     const ParameterInfo& parameter = signature.parameters[i];
     if (parameter.accepts_tag(args[i])) continue;
-    if (args[i].is(Tag::absent)) args[i] = parameter.default_value;
-    else check_parameter(context, signature, i, args);
+    if (args[i].is(Tag::absent)) {
+      args[i] = parameter.default_value;
+    } else {
+      read_number(context, parameter, args[i]);
+      check_parameter(context, signature, i, args);
+    }
   }
   for (size_t i = parameters; i < bound; ++i) check_rest(context, signature, args[i]);
 }
@@ -230,7 +250,10 @@ bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* s
   Value* base = slot + 1;
   values_.reserve(base + std::max<size_t>(proto.register_count, count));
   if (shape || proto.direct_arity != count) bind_arguments(proto.signature, base, count, shape);
-  if (proto.tests_arguments) check_arguments(context_, proto.signature, base, count, shape);
+  if (proto.tests_arguments) {
+    if (proto.is_library) read_numbers(context_, proto.signature, base);
+    check_arguments(context_, proto.signature, base, count, shape);
+  }
   const RegionHooks::CallMode mode = call_mode(*slot);
   if (mode == RegionHooks::CallMode::region) {
     const size_t parameters = proto.parameter_count();
@@ -259,7 +282,7 @@ void Interpreter::call_builtin(Value* slot, size_t count, const CallShape* shape
   const Signature& signature = context_.builtins().signature(native);
   Value* args = slot + 1;
   const std::vector<uint16_t>& dims = signature.dim_registers;
-  const size_t slots = std::max(count, signature.parameters.size() + dims.size());
+  const size_t slots = std::max(count + signature.named_only, signature.parameters.size() + dims.size());
   values_.reserve(args + slots);
   SlotGuard guard(*this, args, args + slots);
   const size_t bound = bind_arguments(signature, args, count, shape);

@@ -261,6 +261,12 @@ Value ordered(Context& context, BinaryOp op, const Value& a, const Value& b) {
   return Value(apply(info_of(op).scalar, Scalar::of(int64_t{order}), Scalar::of(int64_t{0})));
 }
 
+/// Returns a value, or the int that it is as an integer tensor of rank 0.
+Value with_int(Context& context, const Value& v) {
+  const bool is_number = v.is(Tag::tensor) && v.tensor().rank() == 0 && is_integer(v.tensor_data()->dtype);
+  return is_number ? read_item(context, v.tensor()) : v;
+}
+
 bool contains(Context& context, const Value& item, const Value& container) {
   auto any_equal = [&](const std::vector<Value>& items) {
     return std::any_of(items.begin(), items.end(), [&](const Value& v) {
@@ -276,8 +282,9 @@ bool contains(Context& context, const Value& item, const Value& container) {
     return find_text(expect_string(context, container, "str"), expect_string(context, item, "str")) !=
            std::string_view::npos;
   if (container.is(Tag::range)) {
-    if (!is_host_int(item)) return false;
-    const Dim value = dim_of(item);
+    const Value number = with_int(context, item);
+    if (!is_host_int(number)) return false;
+    const Dim value = dim_of(number);
     return !(value < dim_of(container.as<Range>().begin)) && value < dim_of(container.as<Range>().end);
   }
   if (container.is(Tag::tensor)) {
@@ -361,8 +368,9 @@ Value binary(Context& context, BinaryOp op, const Value& a, const Value& b, Dyin
     if (a.is(Tag::tuple) && b.is(Tag::tuple)) return concatenate<Tuple>(a, b);
   }
   if (op == BinaryOp::mul) {
-    if (is_repeatable(a) && is_host_int(b)) return repeat(context, a, b);
-    if (is_host_int(a) && is_repeatable(b)) return repeat(context, b, a);
+    const Value x = with_int(context, a), y = with_int(context, b);
+    if (is_repeatable(x) && is_host_int(y)) return repeat(context, x, y);
+    if (is_host_int(x) && is_repeatable(y)) return repeat(context, y, x);
   }
   wrong_operands(op, a, b);
 }

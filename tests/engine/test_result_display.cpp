@@ -16,7 +16,7 @@ TEST_CASE("tensors show shape, dtype, device and elements") {
   on_cpu.device = "cpu";
   Session s(on_cpu);
   CHECK(shown(s, "tensor([1.5, 2.0])") == "f32[2] on cpu\n[1.5 2. ]");
-  CHECK(shown(s, "tensor(3.5)") == "f32[] on cpu\n3.5");
+  CHECK(shown(s, "tensor(3.5)") == "f32[] on cpu 3.5");
   CHECK(shown(s, "zeros([0])") == "f32[0] on cpu\n[]");
 }
 

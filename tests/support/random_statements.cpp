@@ -117,7 +117,12 @@ void Generator::append_print(Block& out) {
     case 1:
       out.emplace_back(fmt::format("print(f\"{{{}}} {{{}}}\")", expressions_.integer(1), expressions_.real(1)));
       break;
-    case 2: out.emplace_back(fmt::format("print(f\"{{{}:.17g}}\")", expressions_.real(2))); break;
+    case 2:
+      if (random_.chance(50)) out.emplace_back(fmt::format("print(f\"{{{}:.17g}}\")", expressions_.real(2)));
+      else
+        out.emplace_back(fmt::format("print(f\"{{{0}:{{9 + {1} % 3}},.2f}} {{{1}=}}\")", expressions_.real(1),
+                                     expressions_.integer(1)));
+      break;
     case 3:
       out.emplace_back(fmt::format("print({}.item())", fmt::format("f64({})", expressions_.tensor("f32", {}, 2))));
       break;

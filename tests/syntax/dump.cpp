@@ -93,7 +93,9 @@ std::string dump_index(const IndexExpr& index) {
 std::string dump_fstring(const FStringExpr& fstring) {
   std::string text = "(f";
   for (const FStringPart& part : fstring.parts) {
-    text += part.value ? " {" + dump(*part.value) + "|" + *part.spec + "}" : " \"" + *part.text + "\"";
+    const std::string spec = part.computed_spec ? dump_fstring(*part.computed_spec) : *part.spec;
+    if (!part.text->empty() || !part.value) text += " \"" + *part.text + "\"";
+    if (part.value) text += " {" + dump(*part.value) + "|" + spec + "}";
   }
   return text + ")";
 }

@@ -109,8 +109,9 @@ TEST_CASE("the first error in the text is the one reported, lexical or not") {
 }
 
 TEST_CASE("a text is incomplete if it ends where it could go on") {
-  for (const char* text : {"f(", "[1,", "let x =", "a +", "fn f() {", "fn f() {\n  let x = 1\n", "try { }", "@compile",
-                           "if a { } else", "let r = {a: 1,\n", "fn f(x)", "x |>", "for i in"}) {
+  for (const char* text :
+       {"f(", "[1,", "let x =", "a +", "fn f() {", "fn f() {\n  let x = 1\n", "try { }", "@compile", "\"\"\"open\n",
+        "f\"\"\"open {x}\n", "if a { } else", "let r = {a: 1,\n", "fn f(x)", "x |>", "for i in"}) {
     INFO(text);
     CHECK(is_incomplete(text));
   }

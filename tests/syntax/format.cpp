@@ -53,6 +53,7 @@ TEST_CASE("formatting keeps the tree") {
       "[]",
       "[1, 2.0, 1e30, 1e-7, 0.1bf16, 2i32, -3i8, 2f32, true, nil]",
       "\"a\\n\\\"\\\\\\x01{é\"",
+      "f\"{x:>{w}.{p + 1}f} {x = :.2f} {y=}\"",
       "f\"{{a}} {x:.2f} {\"q\"} { {a: 1} } {if a { 1 } else { 2 }} {f\"{y}\"}\"",
       "let (a, (b, _), (c,)) = t; var (x, y) = t; let _ = 1",
       "(a, b[0], c.d) = t; a[0] += 1; p.w **= 2; (_, z) = t",

@@ -101,6 +101,17 @@ TEST_CASE("bad escapes are errors at the escape") {
   CHECK(syntax_error(R"("\é")").message == R"('\é' is no escape)");
 }
 
+TEST_CASE("raw strings and strings of several lines") {
+  CHECK(tree_of(R"(r"\d\"")") == R"("\d\"")");
+  CHECK(tree_of("r\"\"\"\\n\"\"\"") == "\"\\n\"");
+  CHECK(tree_of("\"\"\"a\\t\"\r\n b\"\"\"") == "\"a\t\"\n b\"");
+  CHECK(tree_of("\"\"\"\"\"\"") == "\"\"");
+  CHECK(syntax_error("x = \"\"\"a\"\"\nb").at == "\"\"\"");
+  CHECK(syntax_error("r\"\"\"").message == "unterminated string");
+  CHECK(syntax_error("f\"\"\"a\n\"\"").message == "unterminated f-string");
+  CHECK(syntax_error("\"\"\"\\q\"\"\"").at == "\\q");
+}
+
 TEST_CASE("unterminated strings end at the line's end") {
   const Complaint complaint = syntax_error("let s = \"abc\nlet t = 1");
   CHECK(complaint.message == "unterminated string");
@@ -116,6 +127,10 @@ TEST_CASE("f-strings") {
   CHECK(tree_of("f\"{a}{b:>8}\"") == "(f {a|} {b|>8})");
   CHECK(tree_of("f\"{{}} {{{a}}}\"") == "(f \"{} {\" {a|} \"}\")");
   CHECK(tree_of(R"(f"\n\u{41}{a}\"")") == "(f \"\nA\" {a|} \"\"\")");
+  CHECK(tree_of("f\"\"\"a\n\"{b}\"\"\"") == "(f \"a\n\"\" {b|})");
+  CHECK(tree_of("f\"{a:{w}}\"") == "(f {a|(f {w|})})");
+  CHECK(tree_of("f\"{a:>{w}.{p}f}b\"") == "(f {a|(f \">\" {w|} \".\" {p|} \"f\")} \"b\")");
+  CHECK(tree_of("f\"{a=} {b = :.2f}\"") == "(f \"a=\" {a|} \" \" \"b = \" {b|.2f})");
   CHECK(tree_of("f\"{a + b * c}\"") == "(f {(+ a (* b c))|})");
 }
 
@@ -145,7 +160,7 @@ TEST_CASE("errors in f-strings") {
   CHECK(syntax_error("f\"{a b}\"").message == "expected '}' to close '{' in this f-string, found 'b'");
   CHECK(syntax_error("f\"{}\"").message == "expected an expression in the braces of the f-string, found '}'");
   CHECK(syntax_error("f\"a } b\"").message == "'}' in an f-string closes nothing");
-  CHECK(syntax_error("f\"{a:{w}}\"").message == "a format spec cannot contain '{'");
+  CHECK(syntax_error("f\"{a:{w\"").message == "expected '}' to close '{' in this f-string");
   CHECK(syntax_error("f\"{a\n}\"").message == "an f-string must end on the line where it starts");
   CHECK(syntax_error("f\"{a +}\"").message == "expected an expression after '+', found '}'");
   CHECK(syntax_error("f\"{(a}\"").message == "expected ')' to close '(' opened at line 1, found '}'");

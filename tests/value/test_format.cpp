@@ -57,6 +57,32 @@ TEST_CASE("format specs") {
   CHECK(formatted(true, "d") == "1");
 }
 
+TEST_CASE("separators and percentages are those of Python") {
+  CHECK(formatted(int64_t{1234567}, ",") == "1,234,567");
+  CHECK(formatted(int64_t{-123}, ",d") == "-123");
+  CHECK(formatted(int64_t{1234567}, "_") == "1_234_567");
+  CHECK(formatted(int64_t{0xABCDEF}, "#_x") == "0xab_cdef");
+  CHECK(formatted(int64_t{1234}, "10,") == "     1,234");
+  CHECK(formatted(int64_t{1234}, "<10,") == "1,234     ");
+  CHECK(formatted(int64_t{1234}, "07,") == "001,234");
+  CHECK(formatted(int64_t{1234}, "08,") == "0,001,234");
+  CHECK(formatted(int64_t{-1234}, "+012,") == "-000,001,234");
+  CHECK(formatted(int64_t{5}, "#06_b") == "0b0101");
+  CHECK(formatted(1234567.891, ",") == "1,234,567.891");
+  CHECK(formatted(-1234567.891, ",.2f") == "-1,234,567.89");
+  CHECK(formatted(1e20, ",") == "1e+20");
+  CHECK(formatted(1234.5, "*>12,.1f") == "*****1,234.5");
+  CHECK(formatted(0.5, "%") == "50.000000%");
+  CHECK(formatted(0.12345, ".1%") == "12.3%");
+  CHECK(formatted(-12.5, ",.0%") == "-1,250%");
+  CHECK(formatted(0.5, "08.1%") == "00050.0%");
+  CHECK(formatted(int64_t{1}, ".0%") == "100%");
+  CHECK(formatted(INFINITY, "8,") == "     inf");
+  CHECK(formatted(-NAN, "6%") == "  nan%");
+  CHECK(fails([] { formatted(std::string_view("x"), ","); }));
+  CHECK(fails([] { formatted(std::string_view("x"), "%"); }));
+}
+
 TEST_CASE("a NaN has no sign in text, whatever its bits") {
   for (const double nan : {std::copysign(NAN, 1.0), std::copysign(NAN, -1.0)}) {
     CHECK(float_text(nan) == "nan");
@@ -68,8 +94,8 @@ TEST_CASE("a NaN has no sign in text, whatever its bits") {
 }
 
 TEST_CASE("bad format specs are errors, never more") {
-  for (const char* spec :
-       {"zz", "{", "}", ".", ".f", "5.", "1000000000", ".99999f", "{}", "{:d}", "d5", "  5", "+-", "%", "\xff", "é>"}) {
+  for (const char* spec : {"zz", "{", "}", ".", ".f", "5.", "1000000000", ".99999f", "{}", "{:d}", "d5", "  5", "+-",
+                           ",,", ",x", ".2,f", "_c", "\xff", "é>"}) {
     INFO(spec);
     const bool refused = fails([&] { formatted(1.5, spec); }) && fails([&] { formatted(int64_t{1}, spec); });
     CHECK((refused || std::string_view(spec) == "é>"));
