@@ -21,9 +21,16 @@ std::span<const Builtin> linear_algebra_builtins();
 std::span<const Builtin> value_builtins();       // print, len, str, int, type, help, …
 std::span<const Builtin> collection_builtins();  // range, enumerate, map, sorted, keys, …
 std::span<const Builtin> text_builtins();        // join, replace, upper, …
-std::span<const Builtin> file_builtins();        // load, save, read_text, write_text
+std::span<const Builtin> data_builtins();        // from_json, to_json, flatten_tree, unflatten_tree
+std::span<const Builtin> file_builtins();        // load, save, read_text, write_text, …
+std::span<const Builtin> stream_builtins();      // input, eprint, exit, env
+std::span<const Builtin> argument_builtins();    // parse_args
+std::span<const Builtin> time_builtins();        // now, format_time, parse_time
 std::span<const Builtin> observe_builtins();     // profile, with_range, recompile, wait
 std::span<const Builtin> bench_builtins();       // bench
+
+/// Ends the program, or the run of a host, with an exit code.
+void exit_program(Context&, int64_t code);
 
 /// Splits a string at a separator (nil: at white space), at most `limit` times.
 Value split_text(Context&, const Value& text, const Value& separator, const Value& limit);
