@@ -7,6 +7,7 @@ Fails if anything but what `SLOW` names takes more than `--most` times as long a
 """
 
 import argparse
+import csv
 import functools
 import json
 import re
@@ -27,7 +28,9 @@ NUMBERS = [i * 7919 % 20_011 for i in range(N)]
 NAMES = [f"key{i}" for i in range(N)]
 MIXED = [f"key{i}" for i in NUMBERS]
 TABLE = {name: 1 for name in NAMES}
+COLUMNS = {"number": NUMBERS, "half": [i / 2 for i in NUMBERS], "name": MIXED}
 NESTED = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+TABLE_TEXT = json.dumps(TABLE)
 # Known to take longer: an error is a C++ exception, and a loop over a record makes a tuple and a str in each turn.
 SLOW = {"catch errors", "loop over a record"}
 KEPT = tempfile.TemporaryDirectory()
@@ -209,6 +212,20 @@ def load_json():
         return json.load(file)
 
 
+def save_table():
+    with open(f"{KEPT.name}/python.csv", "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        writer.writerows(zip(*COLUMNS.values()))
+
+
+def load_table():
+    with open(f"{KEPT.name}/table.csv", encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    number, half, name = zip(*rows)
+    return dict(zip(header, (list(map(int, number)), list(map(float, half)), list(name))))
+
+
 # By the names that language.tsl prints.
 PYTHON = {
     'build text: s += "ab"': build_text,
@@ -254,6 +271,10 @@ PYTHON = {
     "catch errors": catch_errors,
     "save JSON": save_json,
     "load JSON": load_json,
+    "JSON to text": lambda: json.dumps(TABLE),
+    "JSON from text": lambda: json.loads(TABLE_TEXT),
+    "save a table": save_table,
+    "load a table": load_table,
     "text of a list: str(l)": lambda: str(NUMBERS),
 }
 

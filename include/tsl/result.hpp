@@ -29,6 +29,7 @@ struct Error {
   std::string text;  // as the program `tsl` shows it, with the source line
   std::string file;  // "" if no place is known
   uint32_t line = 0, column = 0;
+  int32_t exit_code = 0;           // of a script's exit(), where the kind is TSL_EXIT
   std::vector<Frame> frames = {};  // the calls that led there, the innermost first
   std::vector<std::string> hints = {}, notes = {};
 };

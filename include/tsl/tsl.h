@@ -104,7 +104,8 @@ typedef enum tsl_status TSL_ANY_INT {
   TSL_DEVICE,
   TSL_LIMIT, /* a limit of the configuration, or of the language */
   TSL_INTERRUPT,
-  TSL_USER /* error("…") of a script, or tsl_fail() of a native function */
+  TSL_USER, /* error("…") of a script, or tsl_fail() of a native function */
+  TSL_EXIT  /* exit(…) of a script, which no script can catch: tsl_get_exit_code() */
 } tsl_status;
 
 typedef enum tsl_kind TSL_ANY_INT {
@@ -144,11 +145,12 @@ typedef enum tsl_dtype TSL_ANY_INT {
 
 /* What a script may do besides computing. A script that does something else fails with TSL_IO or TSL_DEVICE. */
 typedef enum tsl_capability TSL_ANY_INT {
-  TSL_ALLOW_FILES = 1,       /* load, save, read_text, write_text, import "file" */
-  TSL_ALLOW_ENVIRONMENT = 2, /* modules in the folders of $TSL_PATH; needs TSL_ALLOW_FILES */
-  TSL_ALLOW_CLOCK = 4,       /* clock() */
+  TSL_ALLOW_FILES = 1,       /* load, save, read_text, exists, list_files, …, import "file" */
+  TSL_ALLOW_ENVIRONMENT = 2, /* env(), and with TSL_ALLOW_FILES modules in the folders of $TSL_PATH */
+  TSL_ALLOW_CLOCK = 4,       /* clock(), now() */
   TSL_ALLOW_COMPILE = 8,     /* @compile functions are compiled, and not interpreted */
-  TSL_ALLOW_GPU = 16         /* tensors on GPUs, and the cache of their kernels on disk */
+  TSL_ALLOW_GPU = 16,        /* tensors on GPUs, and the cache of their kernels on disk */
+  TSL_ALLOW_INPUT = 32       /* the standard input of the process: input(), read_text("-"), read_lines("-") */
 } tsl_capability;
 
 /* Receives text. It must not call anything with the engine that calls it. */
@@ -275,6 +277,8 @@ TSL_API tsl_status tsl_get_error(tsl_engine engine, tsl_error* error);
 /* Reads its stable name, such as "shape-mismatch": docs/errors.md lists all. It is "misuse" or
  * "internal" for these two, and never becomes invalid. */
 TSL_API tsl_status tsl_get_error_name(tsl_engine engine, tsl_string* name);
+/* Reads the code of a script's exit(code), from 0 to 255; 0 if the error is not TSL_EXIT. */
+TSL_API tsl_status tsl_get_exit_code(tsl_engine engine, int32_t* code);
 /* Reads one of its calls; 0 is the innermost. */
 TSL_API tsl_status tsl_get_frame(tsl_engine engine, size_t index, tsl_frame* frame);
 /* Reads one of its hints or notes, from 0 on. */

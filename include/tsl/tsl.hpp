@@ -54,6 +54,7 @@ inline Error error_of(tsl_engine engine, tsl_status status) {
   error.file = text(about.file);
   error.line = about.line;
   error.column = about.column;
+  tsl_get_exit_code(engine, &error.exit_code);
   for (size_t i = 0; i < about.frames; ++i) {
     tsl_frame frame = {};
     if (tsl_get_frame(engine, i, &frame) == TSL_OK)

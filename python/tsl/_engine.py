@@ -18,7 +18,7 @@ _NO_STRING = lib.String(None, 0)
 class Engine:
     """One running TSL, with its variables, functions and limits. Used by one thread at a time.
 
-    capabilities: what scripts may do besides computing: "files", "environment", "clock", "compile", "gpu".
+    capabilities: what scripts may do besides computing: "files", "environment", "clock", "compile", "gpu", "input".
     device: where tensors are made: "cpu", "cuda", "cuda:1"; needs "gpu".
     threads: that compute; 0: one per core. seed: of random numbers.
     Limits, where 0 is the default: memory_limit (bytes of tensors), host_memory_limit (bytes of strings, lists, records and

@@ -9,7 +9,7 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, byref, c_bool, c_char_p, c_do
 
 OK, MISUSE = 0, 1
 KIND_NAMES = {1: "misuse", 2: "internal", 10: "syntax", 11: "name", 12: "type", 13: "shape", 14: "index", 15: "value", 16: "io",
-              17: "memory", 18: "device", 19: "limit", 20: "interrupt", 21: "user"}
+              17: "memory", 18: "device", 19: "limit", 20: "interrupt", 21: "user", 22: "exit"}
 USER_ERROR = 21
 (NIL, BOOL, INT, FLOAT, STRING, LIST, TUPLE, RECORD, RANGE, FUNCTION, MODULE, DTYPE, TENSOR, FOREIGN) = range(14)
 # The dtypes in the order of tsl_dtype: name, bytes, format of the struct module and type of NumPy, which have no bf16.
@@ -17,7 +17,7 @@ DTYPES = (("bool", 1, "?", "|b1"), ("u8", 1, "B", "|u1"), ("i8", 1, "b", "|i1"),
           ("i64", 8, "q", "<i8"), ("f16", 2, "e", "<f2"), ("bf16", 2, None, None), ("f32", 4, "f", "<f4"), ("f64", 8, "d", "<f8"),
           ("u16", 2, "H", "<u2"), ("u32", 4, "I", "<u4"), ("u64", 8, "Q", "<u8"))
 DTYPE_NAMES, ITEM_SIZES, FORMATS, TYPE_STRINGS = zip(*DTYPES)
-CAPABILITIES = {"files": 1, "environment": 2, "clock": 4, "compile": 8, "gpu": 16}
+CAPABILITIES = {"files": 1, "environment": 2, "clock": 4, "compile": 8, "gpu": 16, "input": 32}
 MAX_RANK = 8
 READ_ONLY, WRITABLE = range(2)
 NO_STREAM = -1
@@ -135,6 +135,7 @@ FUNCTIONS = {
     "call_named": [_ENGINE, _VALUE, _VALUES, c_size_t, _STRINGS, c_size_t, _RESULT],
     "get_error": [_ENGINE, POINTER(ErrorInfo)],
     "get_error_name": [_ENGINE, _STRING],
+    "get_exit_code": [_ENGINE, POINTER(c_int32)],
     "get_frame": [_ENGINE, c_size_t, POINTER(FrameInfo)],
     "get_hint": [_ENGINE, c_size_t, _STRING],
     "get_note": [_ENGINE, c_size_t, _STRING],
@@ -233,25 +234,28 @@ class Error(Exception):
     file, line, column: where, counted from 1; None if no place is known.
     frames: the calls that led there, the innermost first: the calling `function`, `file` and `line` of each.
     hints, notes: what may help, as sentences.
+    exit_code: of an error of the kind "exit", what the script gave to exit().
     """
 
     def __init__(self, kind, message, file=None, line=None, column=None, text=None, frames=(), hints=(), notes=(),
-                 name="misuse"):
+                 name="misuse", exit_code=0):
         super().__init__(text or message)
         self.kind, self.name, self.message, self.file, self.line, self.column = kind, name, message, file, line, column
         self.frames, self.hints, self.notes = tuple(frames), tuple(hints), tuple(notes)
+        self.exit_code = exit_code
 
     @classmethod
     def of(cls, engine, status):
         """Reads the error of the engine's last call that failed, or of this thread's, if the engine has none."""
-        info, text, details = ErrorInfo(), String(), String()
+        info, text, details, exit_code = ErrorInfo(), String(), String(), c_int32()
         if calls.get_error(engine, byref(info)) != OK or info.kind != status:
             engine = EngineHandle(0)
             calls.get_error(engine, byref(info))
         calls.get_error_text(engine, byref(text))
         calls.get_error_json(engine, byref(details))
+        calls.get_exit_code(engine, byref(exit_code))
         more = json.loads(str(details))
         frames = [Frame(each["function"], each["file"], each["line"]) for each in more["frames"]]
         return cls(KIND_NAMES.get(status, "internal"), str(info.message), str(info.file) or None, info.line or None,
                    info.column or None, str(text).rstrip("\n"), frames, more["hints"], more["notes"],
-                   more["name"])
+                   more["name"], exit_code.value)

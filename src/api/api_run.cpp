@@ -207,6 +207,13 @@ tsl_status tsl_get_error_name(tsl_engine engine, tsl_string* name) {
   });
 }
 
+tsl_status tsl_get_exit_code(tsl_engine engine, int32_t* code) {
+  return read_problem(engine, [&](Problem& problem, Host*) {
+    if (code) *code = problem.error.exit_code;
+    return code != nullptr;
+  });
+}
+
 tsl_status tsl_get_hint(tsl_engine engine, size_t index, tsl_string* hint) {
   return read_sentence(engine, &Error::hints, index, hint);
 }

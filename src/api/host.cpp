@@ -53,7 +53,8 @@ EngineOptions options_of(const tsl_config& config) {
   options.permissions = {.files = allows(TSL_ALLOW_FILES),
                          .environment = allows(TSL_ALLOW_ENVIRONMENT),
                          .clock = allows(TSL_ALLOW_CLOCK),
-                         .gpus = allows(TSL_ALLOW_GPU)};
+                         .gpus = allows(TSL_ALLOW_GPU),
+                         .input = allows(TSL_ALLOW_INPUT)};
   options.compile_annotated = options.allows_compile = allows(TSL_ALLOW_COMPILE);
   options.threads = static_cast<int>(config.threads);
   options.device = text_of(config.device, "config.device");
@@ -286,6 +287,7 @@ tsl_status status_of(ErrorKind kind) {
     case ErrorKind::device: return TSL_DEVICE;
     case ErrorKind::limit: return TSL_LIMIT;
     case ErrorKind::interrupt: return TSL_INTERRUPT;
+    case ErrorKind::exit: return TSL_EXIT;
     case ErrorKind::user:
     case ErrorKind::warning: return TSL_USER;
   }
@@ -377,7 +379,7 @@ tsl_config checked(const tsl_config* given) {
   if (given->struct_size > sizeof config) throw Misuse{"'config' is of a newer version of TSL than this library"};
   std::memcpy(&config, given, given->struct_size);
   constexpr uint32_t kAll =
-      TSL_ALLOW_FILES | TSL_ALLOW_ENVIRONMENT | TSL_ALLOW_CLOCK | TSL_ALLOW_COMPILE | TSL_ALLOW_GPU;
+      TSL_ALLOW_FILES | TSL_ALLOW_ENVIRONMENT | TSL_ALLOW_CLOCK | TSL_ALLOW_COMPILE | TSL_ALLOW_GPU | TSL_ALLOW_INPUT;
   if (config.capabilities & ~kAll) throw Misuse{"'config.capabilities' has an unknown bit"};
   constexpr uint32_t kMostThreads = 9999;
   if (config.threads > kMostThreads) throw Misuse{fmt::format("'config.threads' is more than {}", kMostThreads)};

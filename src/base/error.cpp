@@ -23,6 +23,7 @@ std::string_view name_of(ErrorKind kind) {
     case ErrorKind::device: return "device";
     case ErrorKind::limit: return "limit";
     case ErrorKind::interrupt: return "interrupt";
+    case ErrorKind::exit: return "exit";
     case ErrorKind::user: return "user";
     case ErrorKind::warning: return "warning";
   }

@@ -15,7 +15,22 @@
 namespace tsl {
 
 /// What an error is about. Its name says more.
-enum class ErrorKind { syntax, name, type, shape, index, value, io, memory, device, limit, interrupt, user, warning };
+enum class ErrorKind {
+  syntax,
+  name,
+  type,
+  shape,
+  index,
+  value,
+  io,
+  memory,
+  device,
+  limit,
+  interrupt,
+  exit,
+  user,
+  warning
+};
 
 std::string_view name_of(ErrorKind kind);
 
@@ -52,6 +67,7 @@ struct Error {
   bool is_located = false;              // the interpreter has filled in span and called_from
   bool is_final = false;                // no `try` of the program catches it
   bool is_warning = false;              // the program goes on
+  uint8_t exit_code = 0;                // of an error of the kind exit
 
   ErrorKind kind() const { return kind_of(name); }
 };

@@ -59,6 +59,7 @@ ErrorName raised_error(ErrorKind kind) {
     case ErrorKind::device: return ErrorName::raised_device;
     case ErrorKind::limit: return ErrorName::raised_limit;
     case ErrorKind::interrupt: return ErrorName::raised_interrupt;
+    case ErrorKind::exit: return ErrorName::program_exit;
     case ErrorKind::user:
     case ErrorKind::warning: return ErrorName::user_error;
   }

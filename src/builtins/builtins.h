@@ -24,9 +24,16 @@ std::span<const Builtin> text_builtins();        // join, replace, strip, lines,
 std::span<const Builtin> character_builtins();   // upper, isdigit, ord, …
 std::span<const Builtin> search_builtins();      // find, rfind, count, contains
 std::span<const Builtin> regex_builtins();       // search, findall, substitute
-std::span<const Builtin> file_builtins();        // load, save, read_text, encode, …
+std::span<const Builtin> data_builtins();        // from_json, to_json, flatten_tree, unflatten_tree
+std::span<const Builtin> file_builtins();        // load, save, read_text, write_text, encode, …
+std::span<const Builtin> stream_builtins();      // input, eprint, exit, env
+std::span<const Builtin> argument_builtins();    // parse_args
+std::span<const Builtin> time_builtins();        // now, format_time, parse_time
 std::span<const Builtin> observe_builtins();     // profile, with_range, recompile, wait
 std::span<const Builtin> bench_builtins();       // bench
+
+/// Ends the program, or the run of a host, with an exit code.
+void exit_program(Context&, int64_t code);
 
 /// Splits a string at a separator (nil: at white space), at most `limit` times.
 Value split_text(Context&, const Value& text, const Value& separator, const Value& limit);

@@ -1,13 +1,17 @@
-// Defines builtins on files, and on the bytes of files and strings: load, save, read_text, encode, …
+// Defines builtins on files, and on the bytes of files and strings: load, save, read_text, list_files, encode, …
 #include "base/count_work.h"
 #include "base/error_names.h"
 #include "base/long_text.h"
 #include "builtins/builtins.h"
 #include "io/atomic_file.h"
+#include "io/csv.h"
+#include "io/file_system.h"
 #include "io/json.h"
 #include "io/npy.h"
 #include "io/other_files.h"
 #include "io/safetensors.h"
+#include "io/standard_input.h"
+#include "io/tree.h"
 #include "syntax/unicode.h"
 #include "value/context.h"
 #include "value/hints.h"
@@ -21,7 +25,7 @@ namespace tsl {
 
 namespace {
 
-enum class FileKind { npy, npz, safetensors, json };
+enum class FileKind { npy, npz, safetensors, json, csv };
 
 FileKind kind_of(const std::string& path, const std::string& hint) {
   const size_t slash = path.find_last_of("/\\");
@@ -32,41 +36,17 @@ FileKind kind_of(const std::string& path, const std::string& hint) {
   if (extension == ".npz") return FileKind::npz;
   if (extension == ".safetensors") return FileKind::safetensors;
   if (extension == ".json") return FileKind::json;
-  fail_argument(ErrorName::unknown_file_format, "path",
-                fmt::format("'{}': load and save know .npy, .npz, .safetensors and .json, not '{}'", path, extension),
-                hints_of(hint));
-}
-
-/// Returns what stands between the columns of a table in text, as it is written in a str; "" for other files.
-std::string column_mark(const std::string& path) {
-  if (path.ends_with(".tsv")) return "\\t";
-  return path.ends_with(".csv") ? "," : "";
-}
-
-std::string hint_to_read(const std::string& path) {
-  const std::string mark = column_mark(path);
-  if (mark.empty()) return "`read_text(path)` reads any other file as text";
-  return fmt::format(
-      "`tensor(map(fn(line) = map(float, line.split(\"{1}\")), read_text(\"{0}\").strip().split(\"\\n\")))` makes a "
-      "matrix "
-      "of its numbers",
-      path, mark);
-}
-
-std::string hint_to_write(const std::string& path) {
-  const std::string mark = column_mark(path);
-  if (mark.empty()) return "`write_text(path, text)` writes text to any other file";
-  return fmt::format(
-      "`write_text(\"{0}\", join(map(fn(row) = join(map(str, row), \"{1}\"), x.tolist()), \"\\n\"))` writes all rows "
-      "of a "
-      "matrix",
-      path, mark);
+  if (extension == ".csv" || extension == ".tsv") return FileKind::csv;
+  fail_argument(
+      ErrorName::unknown_file_format, "path",
+      fmt::format("'{}': load and save know .npy, .npz, .safetensors, .json, .csv and .tsv, not '{}'", path, extension),
+      hints_of(hint));
 }
 
 /// As kind_of(), with what any other file is.
 FileKind kind_to_load(const std::string& path) {
   try {
-    return kind_of(path, hint_to_read(path));
+    return kind_of(path, "`read_text(path)` reads any other file as text");
   } catch (Failure& failure) {
     const std::optional<OtherFile> other = other_file(path);
     if (other) {
@@ -92,17 +72,40 @@ Value record_of(Context& context, const std::string& path, std::vector<NamedTens
   return record;
 }
 
+/// Reads the arguments `header` and `separator`, which are of tables.
+CsvOptions table_options(Context& context, FileKind kind, const std::string& path, std::span<const Value> args) {
+  CsvOptions options;
+  if (kind != FileKind::csv) {
+    for (const size_t i : {0, 1}) {
+      if (!args[i].is_nil())
+        fail_argument(ErrorName::unsuitable_argument, i == 0 ? "header" : "separator",
+                      fmt::format("only a .csv or .tsv file has it, and '{}' is none", path));
+    }
+    return options;
+  }
+  if (!args[0].is_nil()) options.has_header = expect_bool(context, args[0], "header");
+  if (!args[1].is_nil()) options.separator = csv_separator(expect_string(context, args[1], "the separator"));
+  return options;
+}
+
 Value run_load(Context& context, std::span<Value> args) {
   const std::string& path = expect_string(context, args[0], "a path");
+  const FileKind kind = kind_to_load(path);
+  const CsvOptions options = table_options(context, kind, path, args.subspan(2));
   const Device device = args[1].is_nil() ? context.ops().device() : expect_device(context, args[1], "the device");
   const Placement placement(context.ops(), device);
   Allocator& allocator = context.runtime().allocator();
   std::vector<UnreadEntry> unread;
-  switch (kind_to_load(path)) {
+  switch (kind) {
     case FileKind::npy: return context.runtime().to_device(load_npy(path, allocator));
     case FileKind::npz: return record_of(context, path, load_npz(path, allocator, &unread), unread);
-    case FileKind::safetensors: return record_of(context, path, load_safetensors(path, allocator, &unread), unread);
+    case FileKind::safetensors: {
+      std::string form;
+      const Value tensors = record_of(context, path, load_safetensors(path, allocator, &unread, &form), unread);
+      return form.empty() ? tensors : put_together(context, path, tensors, form);
+    }
     case FileKind::json: return load_json(context, path);
+    case FileKind::csv: return load_csv(context, path, options);
   }
   return Value();
 }
@@ -121,12 +124,14 @@ Tensor packed(Context& context, const std::string& path, const Value& v) {
   return read_to_host(context, x.layout().is_contiguous() ? x : context.ops().call(Op::copy, {x}));
 }
 
+[[noreturn]] void fail_without_names(const std::string& path, const Value& v) {
+  fail_argument(ErrorName::wrong_argument_type, "value",
+                fmt::format("'{}' holds a record of tensors, not {}", path, type_name(v)),
+                {"a record names each tensor: `save(path, {x: x})`; .npy files hold one tensor"});
+}
+
 std::vector<NamedTensor> named_tensors(Context& context, const std::string& path, const Value& v) {
-  if (!v.is(Tag::record)) {
-    fail_argument(ErrorName::wrong_argument_type, "value",
-                  fmt::format("'{}' holds a record of tensors, not {}", path, type_name(v)),
-                  {"a record names each tensor: `save(path, {x: x})`; .npy files hold one tensor"});
-  }
+  if (!v.is(Tag::record)) fail_without_names(path, v);
   const Record& record = v.as<Record>();
   constexpr int64_t kEntryWork = 128;
   std::vector<NamedTensor> tensors;
@@ -134,35 +139,81 @@ std::vector<NamedTensor> named_tensors(Context& context, const std::string& path
     count_work(kEntryWork);
     const std::string& key = *record.keys->names[i];
     if (record.values[i].is(Tag::record)) {
-      fail(ErrorName::wrong_argument_type, "'{}' holds a flat record of tensors, but '{}' is a record", path, key);
+      fail_with(ErrorName::wrong_argument_type,
+                fmt::format("'{}' holds a flat record of tensors, but '{}' is a record", path, key),
+                {"a .safetensors file holds nested records; `flatten_tree` makes a flat one"});
     }
     tensors.push_back({key, packed(context, path, record.values[i])});
   }
   return tensors;
 }
 
+void save_tree(Context& context, const std::string& path, const Value& v) {
+  if (!v.is(Tag::record) && !is_items(v)) fail_without_names(path, v);
+  const SavedTree tree = take_apart(context, path, v);
+  save_safetensors(path, named_tensors(context, path, tree.tensors), tree.form);
+}
+
 Value run_save(Context& context, std::span<Value> args) {
   const std::string& path = expect_string(context, args[0], "a path");
-  switch (kind_of(path, hint_to_write(path))) {
+  const FileKind kind = kind_of(path, "`write_text(path, text)` writes text to any other file");
+  const CsvOptions options = table_options(context, kind, path, args.subspan(2));
+  switch (kind) {
     case FileKind::npy: save_npy(path, packed(context, path, args[1])); break;
     case FileKind::npz: save_npz(path, named_tensors(context, path, args[1])); break;
-    case FileKind::safetensors: save_safetensors(path, named_tensors(context, path, args[1])); break;
+    case FileKind::safetensors: save_tree(context, path, args[1]); break;
     case FileKind::json: save_json(context, path, args[1]); break;
+    case FileKind::csv: save_csv(context, path, args[1], options); break;
   }
   return Value();
 }
 
-Value run_read_text(Context& context, std::span<Value> args) {
-  const std::string& path = expect_string(context, args[0], "a path");
-  std::string text = read_text_file(path);
+constexpr std::string_view kStandardInput = "-";
+
+/// Reads a file, or standard input where the path is "-", as text.
+std::string text_at(Context& context, const std::string& path) {
+  const bool is_input = path == kStandardInput;
+  if (is_input) require_permission(context.permissions().input, "standard input");
+  else require_permission(context.permissions().files, "files");
+  std::string text = is_input ? StandardInput::of_process().read_all() : read_text_file(path);
   constexpr size_t kBegin = 16;
   const size_t at = find_binary(text);
-  if (at == std::string::npos) return make_string(std::move(text));
+  if (at == std::string::npos) return text;
   const std::optional<OtherFile> other = other_file(path, std::string_view(text).substr(0, kBegin));
   const std::string what =
       other ? other->what : fmt::format("no text: byte {} is 0x{:02x}", at + 1, static_cast<unsigned char>(text[at]));
   fail_argument(ErrorName::not_a_text_file, "path", fmt::format("cannot read {} as text: it is {}", path, what),
                 hints_of(other ? other->hint : "in Python, `np.fromfile` and `np.save` make an array of it"));
+}
+
+Value run_read_text(Context& context, std::span<Value> args) {
+  return make_string(text_at(context, expect_string(context, args[0], "a path")));
+}
+
+Value run_read_lines(Context& context, std::span<Value> args) {
+  const std::string text = text_at(context, expect_string(context, args[0], "a path"));
+  Collector lines;
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.add(make_string(std::string(line)));
+  }
+  return make_list(lines.take());
+}
+
+Value run_append_text(Context& context, std::span<Value> args) {
+  append_text_file(expect_string(context, args[0], "a path"), expect_string(context, args[1], "the text"));
+  return Value();
+}
+
+Value run_exists(Context& context, std::span<Value> args) {
+  return path_exists(expect_string(context, args[0], "a path"));
+}
+
+Value run_list_files(Context& context, std::span<Value> args) {
+  return list_files(expect_string(context, args[0], "a folder"), expect_string(context, args[1], "a pattern"));
 }
 
 Value run_write_text(Context& context, std::span<Value> args) {
@@ -220,8 +271,7 @@ Value run_decode(Context& context, std::span<Value> args) {
 Value decode_builtin(Context& context, Args args) { return context.runtime().effect(run_decode, {args[0]}); }
 
 /// The caret of an error about a file is under its path.
-template <Value (*kRun)(Context&, std::span<Value>)> Value effect_builtin(Context& context, Args args) {
-  require_permission(context.permissions().files, "files");
+template <Value (*kRun)(Context&, std::span<Value>)> Value reading_builtin(Context& context, Args args) {
   try {
     return context.runtime().effect(kRun, {args.values.begin(), args.values.end()});
   } catch (Failure& failure) {
@@ -231,14 +281,25 @@ template <Value (*kRun)(Context&, std::span<Value>)> Value effect_builtin(Contex
   }
 }
 
+template <Value (*kRun)(Context&, std::span<Value>)> Value effect_builtin(Context& context, Args args) {
+  require_permission(context.permissions().files, "files");
+  return reading_builtin<kRun>(context, args);
+}
+
 constexpr Builtin kRows[] = {
-    {"load", "load(path: str, device: str | nil = nil)",
-     "what a .npy (tensor), .npz or .safetensors (record of tensors) or .json file holds", effect_builtin<run_load>,
-     "host"},
-    with_effect({"save", "save(path: str, value: any)",
-                 "writes a tensor (.npy), a record of tensors (.npz, .safetensors), or data (.json)",
+    {"load", "load(path: str, device: str | nil = nil, header: bool | nil = nil, separator: str | nil = nil)",
+     "what a .npy (tensor), .npz (record of tensors), .safetensors (record of tensors, or what was saved), .json, or "
+     ".csv or .tsv file (record of columns) holds. header: false for a table whose first row has no names",
+     effect_builtin<run_load>, "host"},
+    with_effect({"save", "save(path: str, value: any, header: bool | nil = nil, separator: str | nil = nil)",
+                 "writes a tensor (.npy), a record of tensors (.npz), a tree of tensors, numbers and texts "
+                 "(.safetensors), data (.json), or a table (.csv, .tsv): columns, rows or a matrix",
                  effect_builtin<run_save>, "host", false, true}),
-    {"read_text", "read_text(path: str)", "a file's text", effect_builtin<run_read_text>, "host"},
+    {"read_text", "read_text(path: str)", "a file's text; of \"-\", what is left of standard input",
+     reading_builtin<run_read_text>, "host"},
+    {"read_lines", "read_lines(path: str)",
+     "the lines of a file without their ends, as a list; of \"-\", those left of standard input",
+     reading_builtin<run_read_lines>, "host"},
     with_effect({"write_text", "write_text(path: str, text: str)", "writes text to a file",
                  effect_builtin<run_write_text>, "host"}),
     {"read_bytes", "read_bytes(path: str, device: str | nil = nil)", "a file's bytes, a tensor of u8",
@@ -248,6 +309,13 @@ constexpr Builtin kRows[] = {
     {"encode", "encode(text: str, device: str | nil = nil)", "the bytes of text in UTF-8, a tensor of u8",
      encode_builtin, "host"},
     {"decode", "decode(bytes: u8[n])", "the text whose bytes in UTF-8 these are", decode_builtin, "host"},
+    with_effect({"append_text", "append_text(path: str, text: str)",
+                 "writes text behind what a file holds; makes the file if there is none",
+                 effect_builtin<run_append_text>, "host"}),
+    {"exists", "exists(path: str)", "whether there is a file or a folder", effect_builtin<run_exists>, "host"},
+    {"list_files", "list_files(folder: str = \".\", pattern: str = \"*\")",
+     "the paths of a folder's files whose names match, in order: `*` stands for any characters, `?` for one",
+     effect_builtin<run_list_files>, "host"},
 };
 
 }  // namespace

@@ -246,6 +246,20 @@ Value seed_builtin(Context& context, Args args) {
   return Value();
 }
 
+Value random_state_builtin(Context& context, Args) { return context.runtime().random_state(); }
+
+Value set_random_state_builtin(Context& context, Args args) {
+  const bool is_pair = args[0].is(Tag::tuple) && args[0].as<Tuple>().items.size() == 2;
+  std::vector<Value> state;
+  if (is_pair) state = args[0].as<Tuple>().items;
+  const auto is_int = [](const Value& v) { return std::string_view(type_name(v)) == "int"; };  // or a symbol for one
+  if (!is_pair || !is_int(state[0]) || !is_int(state[1]))
+    fail_argument(ErrorName::wrong_argument_type, "state",
+                  "a random state is a tuple of two ints, as random_state() gives");
+  context.runtime().set_random_state(make_tuple(std::move(state)));
+  return Value();
+}
+
 Value args_builtin(Context& context, Args) {
   std::vector<Value> items;
   // bounded: by what a command line takes
@@ -386,6 +400,11 @@ constexpr Builtin kRows[] = {
      "kernels, …; at most a screen for each, or all of it",
      explain_builtin, "host"},
     with_effect({"seed", "seed(n: integer)", "restarts the random numbers", seed_builtin, "host"}),
+    {"random_state", "random_state()", "where the random numbers go on, for `set_random_state` and checkpoints",
+     random_state_builtin, "host"},
+    with_effect({"set_random_state", "set_random_state(state: tuple)",
+                 "lets the random numbers go on where they did when `random_state()` gave the state",
+                 set_random_state_builtin, "host"}),
     {"args", "args()", "the script's arguments on the command line", args_builtin, "host"},
     with_effect({"help", "help(f: any = nil)",
                  "prints what a function takes and does; of a str, the builtins whose help contains it", help_builtin,

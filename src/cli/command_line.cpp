@@ -142,6 +142,18 @@ int settle_command(const CLI::App& app, Command& command, const CommandRow& row)
   return unknown_argument(app, fmt::format("tsl {}: unexpected argument", row.name), rest[0]);
 }
 
+/// Takes --help behind a script's name out of the arguments: it is for the script. Returns whether it is there.
+bool take_script_help(std::vector<char*>& arguments) {
+  const auto is_script = [](std::string_view each) { return each.ends_with(".tsl"); };
+  const auto is_help = [](std::string_view each) { return each == "--help" || each == "-h"; };
+  const auto script = std::find_if(arguments.begin(), arguments.end(), is_script);
+  const auto end = std::find(script, arguments.end(), std::string_view("--"));  // behind which all is for the script
+  const auto help = std::find_if(script, end, is_help);
+  if (help == end) return false;
+  arguments.erase(help);
+  return true;
+}
+
 }  // namespace
 
 int parse_command(int argc, char** argv, Command& command) {
@@ -163,6 +175,7 @@ int parse_command(int argc, char** argv, Command& command) {
     command.kind = row->kind;
     add_command(app, *row, command);
   }
+  const bool has_script_help = runs_script && take_script_help(arguments);
   try {
     app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::ParseError& error) { return app.exit(error, std::cout, std::cerr) == 0 ? 0 : kExitUsage; }
@@ -171,6 +184,7 @@ int parse_command(int argc, char** argv, Command& command) {
   if (app.count("--profile") > 0) set_option(command.engine, "profile", profile == "true" ? "on" : profile);
   const int settled = app.count("-e") > 0 ? settle_code(app, command, app.remaining(), std::span(argv, argv + argc))
                                           : settle_script(app, command, app.remaining());
+  if (has_script_help) command.engine.script_args.emplace_back("--help");
   for (const char* const option : {"--sort", "--group", "--rows"}) {
     if (app.count(option) == 0 || command.engine.reports.profile) continue;
     std::cerr << "tsl: " << option << " goes with --profile\n" << kMoreHelp;

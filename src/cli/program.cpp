@@ -107,6 +107,7 @@ void show(const Error& error, const SourceMap& sources, ErrorForm form) {
 }
 
 int report_error(const Error& error, const SourceMap& sources, ErrorForm form) {
+  if (error.kind() == ErrorKind::exit) return error.exit_code;
   show(error, sources, form);
   if (error.kind() == ErrorKind::syntax) return kExitSyntax;
   return error.kind() == ErrorKind::interrupt ? kExitInterrupted : kExitFailed;
@@ -176,8 +177,7 @@ int run_command(int argc, char** argv) {
   } catch (const Failure& failure) { code = report_error(failure.error(), engine.sources(), form); }
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
   if (wants_prompt && !command.check && code != kExitInterrupted) {
-    prompt::run_session(engine, color, [&](const Error& error) { show(error, engine.sources(), form); });
-    code = 0;
+    code = prompt::run_session(engine, color, [&](const Error& error) { show(error, engine.sources(), form); });
   }
   code = write_profile(command, engine, form, code);
   try {

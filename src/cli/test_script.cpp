@@ -67,7 +67,10 @@ Outcome run_once(const std::string& path, std::string text, EngineOptions option
   engine.show_warning = [&engine](const Error& warning) { show(warning, engine.sources(), {}); };
   try {
     engine.modules().run_script(path, std::move(text), path);
-  } catch (const Failure& failure) { outcome.error = failure.error(); }
+  } catch (const Failure& failure) {
+    const bool is_end = failure.error().kind() == ErrorKind::exit && failure.error().exit_code == 0;
+    if (!is_end) outcome.error = failure.error();
+  }
   outcome.printed = lines_of(output);
   if (!outcome.error) return outcome;
   const Error& error = *outcome.error;

@@ -218,6 +218,16 @@ void EngineRuntime::seed(uint64_t seed) {
   random_->value = make_tuple({Value(static_cast<int64_t>(seed)), Value(int64_t{0})});
 }
 
+Value EngineRuntime::random_state() {
+  enter(*random_);
+  return random_->value;
+}
+
+void EngineRuntime::set_random_state(const Value& state) {
+  enter(*random_);
+  random_->value = state;
+}
+
 // ---- Effects and the trace ---------------------------------------------------------------------------------------
 
 void EngineRuntime::effect_print(Value value) {

@@ -55,6 +55,8 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Tensor to_host(const Tensor& tensor) override;
   bool may_write_in_place(const TensorData& tensor) override;
   RandomState next_random(Dim count) override;
+  Value random_state() override;
+  void set_random_state(const Value& state) override;
   void seed(uint64_t seed) override;
   void effect_print(Value value) override;
   Value effect(EffectFunction run, std::vector<Value> args) override;

@@ -3,19 +3,22 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <iterator>
 
 #include <nlohmann/json.hpp>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
-#include "base/number_text.h"
 #include "io/atomic_file.h"
 #include "io/json_problem.h"
 #include "tensor/limits.h"
 #include "value/context.h"
 #include "value/format.h"
+#include "value/format_spec.h"
 #include "value/hints.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
+#include "value/text_builder.h"
 #include "value/utf8.h"
 #include "value/value_walk.h"
 
@@ -28,6 +31,33 @@ using Json = nlohmann::ordered_json;
 // More than any data file needs, and far from exhausting the stack.
 constexpr int kMaxDepth = 200;
 constexpr int64_t kWorkOfItem = 100;  // for a value or a key
+
+/// Goes over the bytes of a text, and polls: a long string or many blanks take the parser long.
+class PolledBytes {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  explicit PolledBytes(const char* at) : at_(at) {}
+  reference operator*() const { return *at_; }
+  PolledBytes& operator++() {
+    constexpr uintptr_t kPart = 1 << 14;
+    if (reinterpret_cast<uintptr_t>(++at_) % kPart == 0) count_work(kPart);
+    return *this;
+  }
+  PolledBytes operator++(int) {
+    const PolledBytes before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const PolledBytes&) const = default;
+
+ private:
+  const char* at_;
+};
 
 /// Makes values while a text is parsed. nlohmann's own objects look through all their keys for each new one.
 class ValueBuilder : public nlohmann::json_sax<Json> {
@@ -89,8 +119,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     return true;
   }
   bool open(Value container) {
-    if (open_.size() > kMaxDepth)
-      fail_to_load(ErrorName::malformed_file, path_, fmt::format("it is nested more than {} deep", kMaxDepth));
+    if (open_.size() > kMaxDepth) fail_to_read(fmt::format("it is nested more than {} deep", kMaxDepth));
     open_.push_back({std::move(container), {}});
     return true;
   }
@@ -102,7 +131,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
 
   /// Says what may stand at a place, from what stands before it.
   std::string expected_at(char before) const {
-    if (open_.empty()) return before == 0 ? "a value" : "the end of the file";
+    if (open_.empty()) return before == 0 ? "a value" : end();
     const bool is_list = open_.back().container.is(Tag::list);
     if (before == ':') return "a value";
     if (before == '[') return "a value or ']'";
@@ -112,6 +141,14 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     return has_value_ ? "',' or '}'" : "':'";
   }
 
+  bool is_file() const { return !path_.empty(); }
+  const char* end() const { return is_file() ? "the end of the file" : "the end of the text"; }
+
+  [[noreturn]] void fail_to_read(const std::string& why) const {
+    if (is_file()) fail_to_load(ErrorName::malformed_file, path_, why);
+    fail_argument(ErrorName::malformed_json, "text", "the text is not JSON: " + why);
+  }
+
   [[noreturn]] void fail_at(size_t at, const std::string& problem, const std::string& hint) const {
     const std::string_view before = std::string_view(text_).substr(0, at);
     const size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
@@ -119,8 +156,11 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     const auto column =
         1 + std::count_if(before.begin() + static_cast<ptrdiff_t>(line_start), before.end(), starts_character);
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-    fail_with(ErrorName::malformed_file, fmt::format("cannot load {}:{}:{}: {}", path_, line, column, problem),
-              hints_of(hint));
+    if (is_file())
+      fail_with(ErrorName::malformed_file, fmt::format("cannot load {}:{}:{}: {}", path_, line, column, problem),
+                hints_of(hint));
+    fail_argument(ErrorName::malformed_json, "text",
+                  fmt::format("the text is not JSON: line {}, column {}: {}", line, column, problem), hints_of(hint));
   }
 
   /// Fails because of the token at a place, or of the end of the file.
@@ -128,7 +168,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     const bool is_end = begin >= text_.size();
     const size_t last = begin == 0 ? std::string::npos : text_.find_last_not_of(" \t\r\n", begin - 1);
     const char before = last == std::string::npos ? '\0' : text_[last];
-    const std::string found = is_end ? "the end of the file" : shown_token(begin);
+    const std::string found = is_end ? end() : shown_token(begin);
     fail_at(begin, fmt::format("expected {}, found {}", expected_at(before), found), hint_at(begin, before, is_end));
   }
 
@@ -153,7 +193,8 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     const std::string expected = expected_at(before);
     if (expected[0] == 'a' && expected[2] == 'k') return "keys stand in double quotes: `{\"a\": 1}`";
     if (expected == "':'") return "a colon stands between a key and its value: `{\"a\": 1}`";
-    if (expected == "the end of the file") return "a file holds one value; several are one list: `[1, 2]`";
+    if (expected == end())
+      return fmt::format("a {} holds one value; several are one list: `[1, 2]`", is_file() ? "file" : "text");
     if (expected == "',' or ']'") return "a comma stands between two items: `[1, 2]`";
     if (expected == "',' or '}'") return "a comma stands between two entries: `{\"a\": 1, \"b\": 2}`";
     if (found == '/' || found == '#') return "JSON has no comments";
@@ -177,6 +218,11 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
 /// A JSON value in memory and as text, about.
 constexpr uint64_t kBytesPerValue = 64;
 
+[[noreturn]] void fail_to_write(const std::string& path, const std::string& why) {
+  if (!path.empty()) fail_to_save(ErrorName::unsaveable_value, path, why);
+  fail_argument(ErrorName::unsaveable_value, "value", "to_json: " + why);
+}
+
 void check_json_size(const Value& v, const std::string& path) {
   const auto weigh = [](const Value& leaf) -> uint64_t {
     if (leaf.is(Tag::string)) return 1 + 2 * leaf.as<String>().text.size() / kBytesPerValue;  // copied, and as text
@@ -185,40 +231,37 @@ void check_json_size(const Value& v, const std::string& path) {
   const uint64_t bytes = OccurrenceCounter(kMaxDepth, weigh).count(v) * kBytesPerValue;
   require_host_bytes(bytes);
   if (bytes <= static_cast<uint64_t>(memory_limit())) return;
-  fail(ErrorName::file_too_large, "cannot save {}: the value takes {} as JSON", path,
-       format_bytes(static_cast<double>(bytes)));
+  fail(ErrorName::file_too_large, "cannot {}: the value takes {} as JSON",
+       path.empty() ? "make a text" : "save " + path, format_bytes(static_cast<double>(bytes)));
 }
 
+/// Writes a value as text, item by item, so that it ends where the run ends.
 class JsonWriter {
  public:
-  JsonWriter(Context& context, const std::string& path) : context_(context), path_(path) {}
+  JsonWriter(Context& context, const std::string& path, int indent) : context_(context), path_(path), indent_(indent) {}
 
-  Json write(const Value& v, int depth) {
-    meter_.count(kWorkOfItem);
-    if (depth > kMaxDepth)
-      fail_to_save(ErrorName::unsaveable_value, path_, fmt::format("it is nested more than {} deep", kMaxDepth));
+  std::string text(const Value& v) {
+    write(v, 0);
+    return out_.take();
+  }
+
+ private:
+  void write(const Value& v, int depth) {
+    count_work(kWorkOfItem);
+    if (depth > kMaxDepth) fail_to_write(path_, fmt::format("it is nested more than {} deep", kMaxDepth));
     switch (v.tag()) {
-      case Tag::nil: return nullptr;
+      case Tag::nil: out_ += "null"; return;
       case Tag::boolean:
       case Tag::integer:
       case Tag::real:
-      case Tag::symbol: return number(pinned(v, "file"));
+      case Tag::symbol: number(pinned(v, "file")); return;
       case Tag::string:
-      case Tag::lazy_string: return to_string(context_, v);
-      case Tag::dtype: return std::string(name_of(v.dtype()));
-      case Tag::list: return array(v.as<List>().items, depth);
-      case Tag::tuple: return array(v.as<Tuple>().items, depth);
-      case Tag::tensor: return write(to_nested_lists(context_, v.tensor()), depth);
-      case Tag::record: {
-        Json object = Json::object();
-        // A record's keys differ, so they need no search for each: that would take quadratic time.
-        auto& entries = static_cast<Json::object_t::Container&>(object.get_ref<Json::object_t&>());
-        const Record& record = v.as<Record>();
-        entries.reserve(record.values.size());
-        for (size_t i = 0; i < record.values.size(); ++i)
-          entries.emplace_back(*record.keys->names[i], write(record.values[i], depth + 1));
-        return object;
-      }
+      case Tag::lazy_string: string(to_string(context_, v)); return;
+      case Tag::dtype: string(name_of(v.dtype())); return;
+      case Tag::list: array(v.as<List>().items, depth); return;
+      case Tag::tuple: array(v.as<Tuple>().items, depth); return;
+      case Tag::tensor: write(to_nested_lists(context_, v.tensor()), depth); return;
+      case Tag::record: object(v.as<Record>(), depth); return;
       case Tag::absent:
       case Tag::range:
       case Tag::function:
@@ -227,28 +270,75 @@ class JsonWriter {
       case Tag::foreign:
       case Tag::cell: break;
     }
-    fail_to_save(ErrorName::unsaveable_value, path_, fmt::format("JSON has no {}", type_name(v)));
+    fail_to_write(path_, fmt::format("JSON has no {}", type_name(v)));
   }
 
- private:
-  Json array(const std::vector<Value>& items, int depth) {
-    Json result = Json::array();
-    for (const Value& item : items) result.push_back(write(item, depth + 1));
-    return result;
+  void new_line(int depth) {
+    if (indent_ < 0) return;
+    out_ += '\n';
+    for (int blanks = indent_ * depth; blanks > 0; --blanks) out_ += ' ';
   }
 
-  Json number(Scalar value) const {
-    if (value.type == ScalarType::boolean) return value.boolean;
-    if (value.type == ScalarType::integer) return value.integer;
-    if (!std::isfinite(value.real))
-      fail_to_save(ErrorName::unsaveable_value, path_, "JSON has no " + number_text(value.real));
-    return value.real;
+  template <class WriteItem> void items(char open, char close, size_t count, int depth, WriteItem&& write_item) {
+    out_ += open;
+    for (size_t i = 0; i < count; ++i) {
+      if (i > 0) out_ += ',';
+      new_line(depth + 1);
+      write_item(i);
+    }
+    if (count > 0) new_line(depth);
+    out_ += close;
+  }
+
+  void array(const std::vector<Value>& values, int depth) {
+    items('[', ']', values.size(), depth, [&](size_t i) { write(values[i], depth + 1); });
+  }
+
+  void object(const Record& record, int depth) {
+    items('{', '}', record.values.size(), depth, [&](size_t i) {
+      string(*record.keys->names[i]);
+      out_ += indent_ < 0 ? ":" : ": ";
+      write(record.values[i], depth + 1);
+    });
+  }
+
+  void number(Scalar value) {
+    if (value.type == ScalarType::boolean) out_ += value.boolean ? "true" : "false";
+    else if (value.type == ScalarType::integer) out_ += fmt::format_int(value.integer).c_str();
+    else real(value.real);
+  }
+
+  void real(double value) {
+    if (!std::isfinite(value)) fail_to_write(path_, "JSON has no " + float_text(value));
+    out_ += float_text(value);
+  }
+
+  /// Writes a string part by part, so that a long one polls.
+  void string(std::string_view text) {
+    constexpr size_t kPart = 1 << 14;
+    out_ += '"';
+    while (!text.empty()) {
+      size_t end = std::min(kPart, text.size());
+      for (int i = 0; i < 3 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80; ++i) --end;
+      try {
+        const std::string quoted = Json(std::string(text.substr(0, end))).dump();
+        out_ += std::string_view(quoted).substr(1, quoted.size() - 2);
+      } catch (const Json::exception&) { fail_to_write(path_, "a string is not valid UTF-8"); }
+      text.remove_prefix(end);
+    }
+    out_ += '"';
   }
 
   Context& context_;
   const std::string& path_;
-  StopMeter meter_;
+  const int indent_;
+  TextBuilder out_;
 };
+
+std::string text_of(Context& context, const Value& value, const std::string& path, int indent) {
+  check_json_size(value, path);
+  return JsonWriter(context, path, indent).text(value);
+}
 
 }  // namespace
 
@@ -256,18 +346,16 @@ Value load_json(Context& context, const std::string& path) { return parse_json(c
 
 Value parse_json(Context& context, const std::string& text, const std::string& path) {
   ValueBuilder builder(context, path, text);
-  Json::sax_parse(text, &builder);
+  const char* const begin = text.data();
+  Json::sax_parse(PolledBytes(begin), PolledBytes(begin + text.size()), &builder);
   return builder.take();
 }
 
 void save_json(Context& context, const std::string& path, const Value& value) {
-  check_json_size(value, path);
-  const Json json = JsonWriter(context, path).write(value, 0);
-  std::string text;
-  try {
-    text = json.dump(2) + "\n";
-  } catch (const Json::exception&) { fail_to_save(ErrorName::unsaveable_value, path, "a string is not valid UTF-8"); }
-  write_text_file(path, text);
+  constexpr int kIndent = 2;
+  write_text_file(path, text_of(context, value, path, kIndent) + "\n");
 }
+
+std::string to_json(Context& context, const Value& value, int indent) { return text_of(context, value, "", indent); }
 
 }  // namespace tsl

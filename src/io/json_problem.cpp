@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/count_work.h"
 #include "value/utf8.h"
 
 namespace tsl {
@@ -37,6 +38,7 @@ size_t word_end(std::string_view text, size_t at) {
 /// Returns the end of the string at a place, behind its quote; the text's end if it has none.
 size_t string_end(std::string_view text, size_t begin) {
   for (size_t at = begin + 1; at < text.size(); ++at) {
+    count_work(1);
     if (text[at] == '"') return at + 1;
     if (text[at] == '\\') ++at;
   }
@@ -55,6 +57,7 @@ size_t last_token(std::string_view text, size_t end) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   size_t last = 0;
   for (size_t at = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; at < std::min(end, text.size());) {
+    count_work(2);
     if (std::string_view(" \t\r\n").find(text[at]) != std::string_view::npos) {
       ++at;
       continue;

@@ -20,6 +20,7 @@ constexpr uint64_t kMaxHeader = 100'000'000;  // as in the format's own library
 constexpr int kMaxDepth = 8;                  // a header has three levels
 constexpr size_t kAlignment = 8;              // of the elements in the file
 constexpr std::string_view kMetadata = "__metadata__";
+constexpr const char* kForm = "tsl_tree";  // of the metadata: how a tree is made of the tensors
 
 /// Returns the format of a dtype's name in the file.
 std::optional<ElementFormat> format_named(std::string_view name) {
@@ -58,6 +59,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     check_cover();
     return std::move(entries_);
   }
+  /// Returns what the metadata says of a tree, after read(); "" if it says nothing.
+  std::string take_form() { return std::move(form_); }
 
   bool null() override { return other_value(); }
   bool boolean(bool) override { return other_value(); }
@@ -71,6 +74,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool string(string_t& value) override {
+    if (depth_ == kInTensor && name_ == kMetadata && field_ == kForm) form_ = std::move(value);
     if (depth_ != kInTensor || field_ != "dtype") return other_value();
     dtype_ = std::move(value);
     return true;
@@ -180,6 +184,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   StopMeter meter_;
   int depth_ = 0;             // of open objects and arrays
   std::string name_, field_;  // of the tensor that is read, and of its field
+  std::string form_;
   std::optional<std::string> dtype_;
   std::optional<std::vector<uint64_t>> shape_, offsets_;
 };
@@ -214,10 +219,12 @@ void skip(ByteReader& reader, uint64_t bytes) {
 }  // namespace
 
 std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& allocator,
-                                          std::vector<UnreadEntry>* unread) {
+                                          std::vector<UnreadEntry>* unread, std::string* form) {
   FileReader file(path);
   const std::string header = read_header(file);
-  const std::vector<Entry> entries = HeaderReader(path, file.left()).read(header);
+  HeaderReader reader(path, file.left());
+  const std::vector<Entry> entries = reader.read(header);
+  if (form) *form = reader.take_form();
   std::vector<NamedTensor> tensors(entries.size());
   for (const size_t i : order_in_file(entries)) {
     const Entry& entry = entries[i];
@@ -239,9 +246,12 @@ namespace {
 
 /// Returns the header of a file of these tensors, padded so that the elements behind it are aligned.
 std::string header_of(const std::string& path, const std::vector<NamedTensor>& tensors,
-                      const std::map<const NamedTensor*, uint64_t>& offsets) {
+                      const std::map<const NamedTensor*, uint64_t>& offsets, const std::string& form) {
   std::string text;
   try {
+    if (!form.empty())
+      text =
+          fmt::format("{{{}:{}", nlohmann::json(std::string(kMetadata)).dump(), nlohmann::json{{kForm, form}}.dump());
     for (const NamedTensor& item : tensors) {
       if (item.name == kMetadata)
         fail_to_save(ErrorName::unsaveable_value, path, "the name '__metadata__' is taken by the format");
@@ -263,7 +273,7 @@ std::string header_of(const std::string& path, const std::vector<NamedTensor>& t
 
 }  // namespace
 
-void save_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors) {
+void save_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors, const std::string& form) {
   // Stores tensors with wide elements first, so that every tensor in the file is aligned to its elements.
   std::vector<const NamedTensor*> order;
   for (const NamedTensor& item : tensors) order.push_back(&item);
@@ -276,7 +286,7 @@ void save_safetensors(const std::string& path, const std::vector<NamedTensor>& t
     offsets[item] = at;
     at += byte_count(item->tensor);
   }
-  const std::string text = header_of(path, tensors, offsets);
+  const std::string text = header_of(path, tensors, offsets, form);
   AtomicFile file(path);
   const uint64_t length = text.size();
   file.write(&length, sizeof length);

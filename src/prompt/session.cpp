@@ -21,7 +21,9 @@ namespace {
 bool leaves(Engine& engine, const std::string& entry) {
   std::string_view name = without_semicolon(entry);
   if (name.ends_with("()")) name.remove_suffix(2);
-  return (name == "exit" || name == "quit") && !engine.find(name);  // unless the program uses the name
+  if (name != "exit" && name != "quit") return false;
+  const Value* const known = engine.find(name);
+  return !known || known->is(Tag::builtin);  // unless the program uses the name
 }
 
 void run_entry(SessionState& state, const std::string& entry) {
@@ -45,7 +47,7 @@ void run_entry(SessionState& state, const std::string& entry) {
 
 }  // namespace
 
-void run_session(Engine& engine, bool color, const std::function<void(const Error&)>& show) {
+int run_session(Engine& engine, bool color, const std::function<void(const Error&)>& show) {
   const bool is_interactive = isatty(STDIN_FILENO) != 0;
   History history(is_interactive ? default_history_file() : "");
   std::unique_ptr<EntryReader> reader = is_interactive ? make_line_editor(engine, history, color) : nullptr;
@@ -61,11 +63,13 @@ void run_session(Engine& engine, bool color, const std::function<void(const Erro
       std::fflush(stdout);
     } catch (const Failure& failure) {
       std::fflush(stdout);
+      if (failure.error().kind() == ErrorKind::exit) return failure.error().exit_code;
       if (is_interactive && failure.error().kind() == ErrorKind::interrupt)
         std::cout << '\n' << std::flush;  // after ^C
       show(failure.error());
     }
   }
+  return 0;
 }
 
 }  // namespace tsl::prompt

@@ -11,7 +11,8 @@ struct Error;
 namespace tsl::prompt {
 
 /// Runs entries from standard input until it ends; `show` gets the errors, which do not end it. Entries are edited with
-/// keys, history and completion if input and output are a terminal.
-void run_session(Engine& engine, bool color, const std::function<void(const Error&)>& show);
+/// keys, history and completion if input and output are a terminal. Returns the code of an entry that calls exit(),
+/// else 0.
+int run_session(Engine& engine, bool color, const std::function<void(const Error&)>& show);
 
 }  // namespace tsl::prompt

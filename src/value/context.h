@@ -24,9 +24,10 @@ struct CallShape;
 /// What a program may do besides computing.
 struct Permissions {
   bool files = true;        // read and write files, and import them
-  bool environment = true;  // modules in the folders of $TSL_PATH
+  bool environment = true;  // environment variables, and modules in the folders of $TSL_PATH
   bool clock = true;
   bool gpus = true;
+  bool input = true;  // the standard input of the process
 };
 
 /// Throws Failure (io) unless the host allows `what`, one of Permissions.

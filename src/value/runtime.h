@@ -127,6 +127,12 @@ class Runtime {
   virtual bool logs(std::string_view topic) const = 0;
   virtual void log(std::string_view topic, const std::string& text) = 0;
 
+  // Checkpoints.
+
+  /// Returns what the random stream goes on from, a tuple of two ints, or sets it to what this has returned.
+  virtual Value random_state() = 0;
+  virtual void set_random_state(const Value& state) = 0;
+
  private:
   friend class PendingSymbols;
 

@@ -134,7 +134,7 @@ Attack run(Fixture& t, const std::string& program, bool is_interrupted) {
   const double late = processor_seconds() - begin - kDeadline;
   tsl_cancel_interrupt(t.engine);
   t.printed.clear();
-  return {late, status == TSL_OK || status == TSL_LIMIT || status == TSL_INTERRUPT};
+  return {late, status == TSL_OK || status == TSL_LIMIT || status == TSL_INTERRUPT || status == TSL_EXIT};
 }
 
 /// Runs a program, thrice at most as others may delay it, and checks that it ended in time.

@@ -89,6 +89,35 @@ TEST_CASE("an error has its kind, place and calls", "[api]") {
   CHECK(json["frames"][0]["function"] == "outer");
 }
 
+TEST_CASE("exit() of a script ends its run and not the process", "[api]") {
+  Fixture t;
+  CHECK(t.run("fn f() { try { exit(7) } catch e { } }\nprint(1)\nf()\nprint(2)") == TSL_EXIT);
+  CHECK(t.printed == "1\n");
+  int32_t code = 0;
+  REQUIRE(tsl_get_exit_code(t.engine, &code) == TSL_OK);
+  CHECK(code == 7);
+  tsl_string name = {};
+  REQUIRE(tsl_get_error_name(t.engine, &name) == TSL_OK);
+  CHECK(text_of(name) == "program-exit");
+  CHECK(t.run("error(\"no\")") == TSL_USER);
+  REQUIRE(tsl_get_exit_code(t.engine, &code) == TSL_OK);
+  CHECK(code == 0);
+  CHECK(tsl_get_exit_code(t.engine, nullptr) == TSL_MISUSE);
+  CHECK(t.run("exit()") == TSL_EXIT);
+}
+
+TEST_CASE("an engine without capabilities reaches nothing of the world around it", "[api]") {
+  Fixture t([](tsl_config& config) { config.capabilities = 0; });
+  for (const char* call :
+       {"input()", "read_text(\"-\")", "read_lines(\"-\")", "read_lines(\"/etc/passwd\")", "now()", "env(\"PATH\")",
+        "exists(\"/\")", "list_files()", "append_text(\"/tmp/tsl_no\", \"\")", "load(\"x.csv\")"}) {
+    INFO(call);
+    CHECK(t.run(call) == TSL_IO);
+    CHECK(t.message().find("the host program does not allow") != std::string::npos);
+  }
+  CHECK(t.run("eprint(1)\nfrom_json(to_json([1, parse_time(\"2024-01-31\")]))") == TSL_OK);
+}
+
 TEST_CASE("the name of an error is there without an engine, and for misuse", "[api]") {
   Fixture t;
   tsl_string name = {};

@@ -14,10 +14,18 @@ namespace {
 
 /// Functions whose result does not depend on their arguments alone, and those that need more arguments than have a
 /// name.
-const std::set<std::string> kOthers = {
-    "args",       "assert",    "clock",   "counters",   "error",      "help",        "load",   "print",
-    "save",       "read_text", "seed",    "write_text", "read_bytes", "write_bytes", "einsum", "vjp",
-    "nn.batches", "explain",   "profile", "with_range", "recompile",  "wait",        "bench"};
+const std::set<std::string> kOthers = {"args",       "assert",       "clock",
+                                       "counters",   "error",        "help",
+                                       "load",       "print",        "save",
+                                       "read_text",  "seed",         "write_text",
+                                       "einsum",     "vjp",          "nn.batches",
+                                       "explain",    "profile",      "with_range",
+                                       "recompile",  "wait",         "bench",
+                                       "read_lines", "append_text",  "exists",
+                                       "list_files", "input",        "eprint",
+                                       "exit",       "env",          "now",
+                                       "parse_args", "random_state", "set_random_state",
+                                       "read_bytes", "write_bytes"};
 
 /// An argument that fits a parameter, by "function.parameter", else by "parameter".
 const std::map<std::string, std::string> kFitting = {
@@ -70,6 +78,11 @@ const std::map<std::string, std::string> kFitting = {
     {"character", "\"a\""},
     {"old", "\"a\""},
     {"new", "\"c\""},
+    {"from_json.text", "\"[1]\""},
+    {"parse_time.text", "\"2024-01-31\""},
+    {"indent", "2"},
+    {"seconds", "3.0"},
+    {"format", "\"%Y\""},
     {"strings", "[\"a\", \"b\"]"},
     {"record", "{a: 1, b: 2}"},
     {"key", "\"a\""},

@@ -41,9 +41,10 @@ Outcome run(std::vector<std::string> args, const std::string& input = "", const 
   std::cin.clear();
   std::fflush(stdout);
   const int saved = dup(STDOUT_FILENO), saved_input = dup(STDIN_FILENO);
-  const int no_terminal = open("/dev/null", O_RDONLY);
-  dup2(no_terminal, STDIN_FILENO);
-  close(no_terminal);
+  std::FILE* const typed = std::tmpfile();  // what `input` is for input()
+  std::fwrite(input.data(), 1, input.size(), typed);
+  std::rewind(typed);
+  dup2(fileno(typed), STDIN_FILENO);
   std::FILE* caught = output ? std::fopen(output, "w+") : std::tmpfile();
   dup2(fileno(caught), STDOUT_FILENO);
   const int code = run_program(static_cast<int>(argv.size()), argv.data());
@@ -53,6 +54,7 @@ Outcome run(std::vector<std::string> args, const std::string& input = "", const 
   close(saved);
   dup2(saved_input, STDIN_FILENO);
   close(saved_input);
+  std::fclose(typed);
   std::cin.rdbuf(streams[0]);
   std::cout.rdbuf(streams[1]);
   std::cerr.rdbuf(streams[2]);
@@ -128,6 +130,14 @@ TEST_CASE("scripts, code and standard input") {
 TEST_CASE("exit codes") {
   CHECK(run({"-e", "let x = 1"}).code == 0);
   CHECK(run({"-e", "error(\"x\")"}).code == 1);
+  for (const char* tier : {"--no-compile", "--compile"}) {
+    const Outcome left = run({tier, "-e", "fn f() { try { exit(7) } catch e { print(2) } }\nprint(1)\nf()\nprint(3)"});
+    CHECK(left.code == 7);
+    CHECK(left.out == "1\n");
+    CHECK(left.err.empty());
+  }
+  CHECK(run({"-e", "exit()"}).code == 0);
+  CHECK(run({"-i"}, "exit(9)\n1\n").code == 9);
   CHECK(run({"/no/such/file.tsl"}).code == 1);
   CHECK(run({"--no-such-option"}).code == 2);
   CHECK(run({"--color", "sometimes", "-e", "1"}).code == 2);
@@ -791,4 +801,53 @@ TEST_CASE("the table of --profile fits the terminal") {
   std::istringstream lines(shown.err.substr(0, shown.err.find("by category")));
   for (std::string line; std::getline(lines, line);)
     CHECK(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }) <= 60);
+}
+
+TEST_CASE("a program reads standard input and writes to standard error") {
+  const char* const lines =
+      "while true {\n  let line = input(\"> \")\n  if line == nil { break }\n  print(f\"<{line}>\")\n}";
+  const Outcome read = run({script("lines.tsl", lines)}, "one\r\n\ntwo");
+  CHECK(read.out == "<one>\n<>\n<two>\n");
+  CHECK(run({"-e", "print(input(), read_lines(\"-\"))"}, "a\nb\nc\n").out == "a [\"b\", \"c\"]\n");
+  CHECK(run({"-e", "print(repr(read_text(\"-\")))"}, "a\nb").out == "\"a\\nb\"\n");
+}
+
+TEST_CASE("a script reads its options by a record of defaults") {
+  const std::string path = script("options.tsl",
+                                  "let options = parse_args({lr: 0.1, epochs: 3, name: \"x\", verbose: false, cache: "
+                                  "true, batch_size: 8, sizes: [1, 2], "
+                                  "note: nil})\nprint(options)");
+  const std::string defaults =
+      "lr: 0.1, epochs: 3, name: \"x\", verbose: false, cache: true, batch_size: 8, sizes: [1, 2], note: nil";
+  CHECK(run({path}).out == "{" + defaults + ", rest: []}\n");
+  CHECK(run({path, "a", "--lr", "-2", "--epochs=5", "--verbose", "--no-cache", "--batch-size", "16", "--sizes", "3,4,5",
+             "--note", "=", "--name=", "-1", "-", "--", "--lr"})
+            .out ==
+        "{lr: -2.0, epochs: 5, name: \"\", verbose: true, cache: false, batch_size: 16, sizes: [3, 4, 5], note: \"=\", "
+        "rest: "
+        "[\"a\", \"-1\", \"-\", \"--lr\"]}\n");
+  CHECK(run({path, "--batch_size=4", "--verbose=false"}).out.find("verbose: false, cache: true, batch_size: 4") !=
+        std::string::npos);
+  const Outcome help = run({path, "--lr", "0.5", "--help"});
+  CHECK(help.code == 0);
+  CHECK(
+      help.out ==
+      "Options:\n  --lr FLOAT        0.1\n  --epochs INT      3\n  --name TEXT       \"x\"\n  --verbose         false\n"
+      "  --cache           true\n  --batch-size INT  8\n  --sizes INT,…     [1, 2]\n  --note TEXT       nil\n"
+      "  --help            shows this\n");
+  const auto error_of = [&](std::vector<std::string> args) {
+    args.insert(args.begin(), path);
+    const Outcome failed = run(args);
+    CHECK(failed.code == 1);
+    return failed.err;
+  };
+  CHECK(error_of({"--ephocs", "3"}).find("error[value]: there is no option --ephocs\n") == 0);
+  CHECK(error_of({"--ephocs", "3"}).find("= did you mean --epochs?") != std::string::npos);
+  CHECK(error_of({"--epochs", "3.5"}).find("error[value]: --epochs takes an int, not \"3.5\"\n") == 0);
+  CHECK(error_of({"--lr"}).find("error[value]: --lr lacks its value\n") == 0);
+  CHECK(error_of({"--no-lr"}).find("error[value]: there is no option --no-lr\n") == 0);
+  CHECK(error_of({"--verbose=1"}).find("error[value]: --verbose takes true or false, not \"1\"\n") == 0);
+  CHECK(error_of({"-v"}).find("error[value]: there is no option -v\n") == 0);
+  CHECK(run({"-e", "parse_args({x: ones([2])})"}).err.find("the default of 'x' is a tensor") != std::string::npos);
+  CHECK(run({"-e", "parse_args({rest: 1})"}).err.find("`rest` is the field") != std::string::npos);
 }

@@ -35,6 +35,7 @@ KINDS = {
     "device": "Devices",
     "limit": "Limits of the configuration or the language",
     "interrupt": "Interruption",
+    "exit": "The end of a program",
     "warning": "Warnings",
 }
 INTRODUCTION = """# Errors

@@ -9,8 +9,8 @@
 
 namespace {
 
-constexpr const char* kExtensions[] = {"npy", "npz", "safetensors", "json"};
-constexpr int kFormats = 4;
+constexpr const char* kExtensions[] = {"npy", "npz", "safetensors", "json", "csv"};
+constexpr int kFormats = 5;
 
 /// The files that are loaded, one of each format, which are removed at the end.
 struct Files {

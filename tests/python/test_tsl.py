@@ -241,6 +241,16 @@ class Errors(unittest.TestCase):
         self.assertIn("[2]", error.message)
         self.assertIn("sums.tsl:2", str(error))
 
+    def test_exit_of_a_script_ends_its_run_with_a_code(self):
+        engine = tsl.Engine()
+        with self.assertRaises(tsl.Error) as caught:
+            engine.run("try { exit(7) } catch e { }\nerror(\"not reached\")")
+        self.assertEqual((caught.exception.kind, caught.exception.name, caught.exception.exit_code), ("exit", "program-exit", 7))
+        self.assertEqual(engine.run("1 + 1"), 2)
+        with self.assertRaises(tsl.Error) as caught:
+            engine.run("input()")
+        self.assertEqual((caught.exception.kind, caught.exception.exit_code), ("io", 0))
+
     def test_an_error_has_the_calls_that_led_to_it_and_hints(self):
         with self.assertRaises(tsl.Error) as caught:
             tsl.Engine().run("fn inner(x) = x.lenght\nfn outer(x) {\n  inner(x)\n}\nouter({length: 1})", name="calls.tsl")

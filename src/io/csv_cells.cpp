@@ -1,0 +1,86 @@
+#include "io/csv_cells.h"
+
+#include <algorithm>
+
+#include "io/bytes.h"
+#include "value/utf8.h"
+
+namespace tsl {
+
+std::string CsvCell::value() const {
+  std::string meant(text);
+  if (!has_quotes_within) return meant;
+  size_t end = 0;
+  for (size_t at = 0; at < meant.size(); ++at) {
+    meant[end++] = meant[at];
+    if (meant[at] == '"') ++at;  // the second one
+  }
+  meant.resize(end);
+  return meant;
+}
+
+std::string_view CsvCell::trimmed() const {
+  std::string_view rest = text;
+  while (!rest.empty() && (rest.front() == ' ' || rest.front() == '\t')) rest.remove_prefix(1);
+  while (!rest.empty() && (rest.back() == ' ' || rest.back() == '\t')) rest.remove_suffix(1);
+  return rest;
+}
+
+void CsvScanner::fail_at(size_t at, const std::string& problem) const {
+  const std::string_view before = text_.substr(0, at);
+  const size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  fail_with(ErrorName::malformed_file,
+            fmt::format("cannot load {}:{}:{}: {}", path_, line, 1 + utf8_length(before.substr(line_start)), problem));
+}
+
+void CsvScanner::skip_blank_lines() {
+  for (; at_ < text_.size(); ++at_) {
+    const bool is_blank = text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n";
+    if (!is_blank) return;
+    count_work(1);
+  }
+}
+
+bool CsvScanner::pass_end() {
+  is_row_over_ = true;
+  if (at_ == text_.size()) return true;
+  if (text_[at_] == separator_) is_row_over_ = false;
+  else if (text_.substr(at_, 2) == "\r\n") ++at_;
+  else if (text_[at_] != '\n') return false;
+  ++at_;
+  return true;
+}
+
+CsvCell CsvScanner::next_cell() {
+  if (at_ < text_.size() && text_[at_] == '"') return quoted_cell();
+  const size_t begin = at_;
+  const char separator = separator_;
+  while (at_ < text_.size() && text_[at_] != separator && text_[at_] != '\n') ++at_;
+  size_t end = at_;
+  const bool is_line_end = at_ == text_.size() || text_[at_] == '\n';
+  if (is_line_end && end > begin && text_[end - 1] == '\r') --end;
+  pass_end();
+  return {text_.substr(begin, end - begin)};
+}
+
+CsvCell CsvScanner::quoted_cell() {
+  const size_t begin = at_++;
+  CsvCell cell;
+  for (;; at_ += 2) {
+    at_ = text_.find('"', at_);
+    if (at_ == std::string_view::npos) {
+      at_ = begin;
+      fail_at(begin, "the quote that begins here does not end");
+    }
+    if (at_ + 1 == text_.size() || text_[at_ + 1] != '"') break;
+    cell.has_quotes_within = true;
+    count_work(2);
+  }
+  cell.text = text_.substr(begin + 1, at_ - begin - 1);
+  const size_t quote = at_++;
+  if (!pass_end()) fail_at(quote, "a quote within quotes is written twice: \"\"");
+  return cell;
+}
+
+}  // namespace tsl

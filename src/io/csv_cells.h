@@ -1,0 +1,64 @@
+// The cells of a table in text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/count_work.h"
+#include "base/error_names.h"
+
+namespace tsl {
+
+/// A cell as it is written.
+struct CsvCell {
+  std::string_view text;           // between the quotes, if it has some
+  bool has_quotes_within = false;  // written twice each
+
+  /// Returns the text that is meant.
+  std::string value() const;
+  /// Returns the text without blanks at its ends.
+  std::string_view trimmed() const;
+};
+
+/// Goes over the rows of a text. Blank lines are none.
+class CsvScanner {
+ public:
+  CsvScanner(const std::string& path, std::string_view text, char separator)
+      : path_(path), text_(text), separator_(separator) {
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+  }
+
+  /// Calls cell(index, CsvCell) for each cell of the next row. Returns how many there were; 0 at the end.
+  template <class OnCell> size_t next_row(OnCell&& on_cell) {
+    skip_blank_lines();
+    row_ = at_;
+    size_t count = 0;
+    if (at_ == text_.size()) return count;
+    do on_cell(count++, next_cell());
+    while (!is_row_over_);
+    count_work(kRowWork + static_cast<int64_t>(at_ - row_));
+    return count;
+  }
+  /// Throws Failure (io) about the last row.
+  [[noreturn]] void fail_in_row(const std::string& problem) const { fail_at(row_, problem); }
+
+ private:
+  static constexpr int64_t kRowWork = 32;
+
+  CsvCell next_cell();
+  CsvCell quoted_cell();
+  void skip_blank_lines();
+  /// Goes past what ends a cell. Returns false if something else is there.
+  bool pass_end();
+  [[noreturn]] void fail_at(size_t at, const std::string& problem) const;
+
+  const std::string& path_;
+  std::string_view text_;
+  const char separator_;
+  size_t at_ = 0;
+  size_t row_ = 0;  // where the last row begins
+  bool is_row_over_ = false;
+};
+
+}  // namespace tsl

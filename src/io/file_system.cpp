@@ -1,0 +1,93 @@
+#include "io/file_system.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/count_work.h"
+#include "base/error_names.h"
+#include "io/bytes.h"
+#include "value/utf8.h"
+
+namespace tsl {
+
+namespace fs = std::filesystem;
+
+bool path_exists(const std::string& path) {
+  std::error_code status;
+  return fs::exists(path, status);
+}
+
+bool matches_pattern(std::string_view name, std::string_view pattern) {
+  size_t at = 0, in_pattern = 0;
+  size_t star = std::string_view::npos, from_star = 0;  // the last `*`, and where what it stands for ends so far
+  while (at < name.size()) {
+    count_work(2);
+    const char wanted = in_pattern < pattern.size() ? pattern[in_pattern] : '\0';
+    if (wanted == '*' && in_pattern < pattern.size()) {
+      star = in_pattern++;
+      from_star = at;
+    } else if (wanted == '?') {
+      ++in_pattern;
+      at += utf8_width(name, at);
+    } else if (in_pattern < pattern.size() && wanted == name[at]) {
+      ++in_pattern;
+      ++at;
+    } else if (star != std::string_view::npos) {
+      in_pattern = star + 1;
+      at = ++from_star;
+    } else {
+      return false;
+    }
+  }
+  return pattern.substr(in_pattern).find_first_not_of('*') == std::string_view::npos;
+}
+
+Value list_files(const std::string& folder, const std::string& pattern) {
+  constexpr int64_t kEntryWork = 1000;
+  std::error_code status;
+  std::vector<std::string> paths;
+  HostBytes bytes;
+  uint64_t size = 0;
+  for (fs::directory_iterator entry(folder, status), end; !status && entry != end; entry.increment(status)) {
+    count_work(kEntryWork);
+    const std::string name = entry->path().filename().string();
+    std::error_code unknown;
+    if (name.starts_with('.') != pattern.starts_with('.') || !matches_pattern(name, pattern)) continue;
+    if (!entry->is_regular_file(unknown)) continue;
+    paths.push_back(folder == "." ? name : entry->path().string());
+    bytes.set(size += sizeof(std::string) + paths.back().size());
+  }
+  if (status) {
+    const bool is_missing = status == std::errc::no_such_file_or_directory;
+    fail(is_missing ? ErrorName::file_not_found : ErrorName::cannot_read_file, "cannot list {}: {}", folder,
+         status.message());
+  }
+  std::sort(paths.begin(), paths.end());
+  Collector items;
+  for (std::string& path : paths) items.add(make_string(std::move(path)));
+  return make_list(items.take());
+}
+
+void append_text_file(const std::string& path, std::string_view text) {
+  const auto refuse = [&](const char* why) { fail_to_save(ErrorName::cannot_write_file, path, why); };
+  // A pipe without a reader would wait for one.
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (descriptor < 0) refuse(std::strerror(errno));
+  const FileHandle file(::fdopen(descriptor, "ab"));
+  struct stat about = {};
+  if (!file || ::fstat(descriptor, &about) != 0) {
+    if (!file) ::close(descriptor);
+    refuse("the system refuses");
+  }
+  if (!S_ISREG(about.st_mode)) refuse("it is not a regular file");
+  if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() || std::fflush(file.get()) != 0)
+    refuse(std::strerror(errno));
+}
+
+}  // namespace tsl
