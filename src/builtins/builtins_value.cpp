@@ -48,7 +48,7 @@ Value print_builtin(Context& context, Args args) {
   }
   if (known) {
     TextBuilder line;
-    for (size_t i = 0; i < values.size(); ++i) {
+    for (size_t i = 0; i < values.size(); ++i) {  // bounded: the builder polls
       if (i > 0) line += ' ';
       add_format(line, context, values[i], spec);
     }
@@ -56,7 +56,7 @@ Value print_builtin(Context& context, Args args) {
     return Value();
   }
   Ref<LazyString> line = make_ref<LazyString>();
-  for (size_t i = 0; i < values.size(); ++i) {
+  for (size_t i = 0; i < values.size(); ++i) {  // bounded: by the arguments of a call
     if (i > 0) line->pieces.push_back({make_string(" "), ""});
     line->pieces.push_back({values[i], spec});
   }
