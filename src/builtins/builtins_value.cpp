@@ -41,7 +41,7 @@ Value print_builtin(Context& context, Args args) {
   const char* spec = expect_bool(context, args[0], "full") ? kFullSpec : kStrSpec;
   const std::span<Value> values = args.values.subspan(1);
   bool known = true;
-  for (const Value& v : values) known = known && is_known(context, v);
+  for (const Value& v : values) known = known && is_known(context, v);  // bounded: by the arguments of a call
   if (known && values.size() == 1 && spec == kStrSpec && !context.runtime().is_tracing()) {
     context.runtime().effect_print(values[0]);  // which writes a long text piece by piece
     return Value();
