@@ -23,8 +23,9 @@ std::span<const Builtin> tensor_builtins() {
 }
 
 std::span<const Builtin> host_builtins() {
-  static const auto& all = *new std::vector<Builtin>(join({value_builtins(), collection_builtins(), text_builtins(),
-                                                           file_builtins(), observe_builtins(), bench_builtins()}));
+  static const auto& all =
+      *new std::vector<Builtin>(join({value_builtins(), collection_builtins(), entry_builtins(), text_builtins(),
+                                      file_builtins(), observe_builtins(), bench_builtins()}));
   return all;
 }
 

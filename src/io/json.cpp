@@ -15,6 +15,7 @@
 #include "value/format.h"
 #include "value/hints.h"
 #include "value/host_tensor.h"
+#include "value/map.h"
 #include "value/numbers.h"
 #include "value/utf8.h"
 #include "value/value_walk.h"
@@ -219,6 +220,7 @@ class JsonWriter {
           entries.emplace_back(*record.keys->names[i], write(record.values[i], depth + 1));
         return object;
       }
+      case Tag::map: return object_of(v, depth);
       case Tag::absent:
       case Tag::range:
       case Tag::function:
@@ -235,6 +237,22 @@ class JsonWriter {
     Json result = Json::array();
     for (const Value& item : items) result.push_back(write(item, depth + 1));
     return result;
+  }
+
+  Json object_of(const Value& map, int depth) {
+    Json object = Json::object();
+    auto& entries = static_cast<Json::object_t::Container&>(object.get_ref<Json::object_t&>());
+    entries.reserve(count_entries(map));
+    Value key, value;
+    for (int64_t state = 0; next_entry(map, state, key, value);) {
+      if (!key.is(Tag::string)) {
+        fail_to_save(
+            ErrorName::unsaveable_value, path_,
+            fmt::format("the keys of a JSON object are strs, not {}; `str(key)` makes a str of a key", type_name(key)));
+      }
+      entries.emplace_back(key.as<String>().text, write(value, depth + 1));
+    }
+    return object;
   }
 
   Json number(Scalar value) const {
