@@ -146,8 +146,11 @@ primary
 /// Grouping (a), or a tuple: ()     (a,)     (a, b)
 parenthesized : '(' (expression (',' expression)* comma=','?)? ')' ;
 
-/// [1, 2, 3]
-list : '[' (expression (',' expression)* ','?)? ']' ;
+/// A list [1, 2, 3], or a map: [:]     ["a": 1, k: v, ...rest]
+/// The tree builder tells them apart: a second look at each item of nested lists would take quadratic time.
+list : '[' (':' | listItem (',' listItem)* ','?)? ']' ;
+
+listItem : expression (':' value=expression)? | '...' expression ;
 
 /// {a: 1, "b c": 2, d, ...rest}
 record : RECORD_OPEN (recordEntry (',' recordEntry)* ','?)? '}' ;

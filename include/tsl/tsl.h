@@ -122,7 +122,8 @@ typedef enum tsl_kind TSL_ANY_INT {
   TSL_KIND_MODULE,
   TSL_KIND_DTYPE,
   TSL_KIND_TENSOR,
-  TSL_KIND_FOREIGN /* a value of the host: tsl_new_foreign() */
+  TSL_KIND_FOREIGN, /* a value of the host: tsl_new_foreign() */
+  TSL_KIND_MAP
 } tsl_kind;
 
 typedef enum tsl_dtype TSL_ANY_INT {
@@ -351,6 +352,10 @@ TSL_API tsl_status tsl_new_tuple(tsl_engine engine, const tsl_value* items, size
 /* Makes a record. TSL_VALUE if two keys are equal. */
 TSL_API tsl_status tsl_new_record(tsl_engine engine, const tsl_string* keys, const tsl_value* values, size_t count,
                                   tsl_value* result);
+/* Makes a map. TSL_TYPE for a key that is no bool, int, float, string, dtype, or tuple or range of such, TSL_VALUE if
+ * two keys are equal. */
+TSL_API tsl_status tsl_new_map(tsl_engine engine, const tsl_value* keys, const tsl_value* values, size_t count,
+                               tsl_value* result);
 
 /* Makes another handle of the same value, to be released by itself. */
 TSL_API tsl_status tsl_retain(tsl_engine engine, tsl_value value, tsl_value* result);
@@ -366,12 +371,16 @@ TSL_API tsl_status tsl_get_int(tsl_engine engine, tsl_value value, int64_t* resu
 TSL_API tsl_status tsl_get_float(tsl_engine engine, tsl_value value, double* result);
 /* Reads a string, which is valid while the handle is. */
 TSL_API tsl_status tsl_get_string(tsl_engine engine, tsl_value value, tsl_string* result);
-/* Reads the number of items of a list, a tuple or a record. */
+/* Reads the number of items of a list, a tuple, a record or a map. */
 TSL_API tsl_status tsl_get_length(tsl_engine engine, tsl_value value, size_t* length);
-/* Reads an item of a list, a tuple or a record; 0 is the first. TSL_INDEX if there is none. */
+/* Reads an item of a list, a tuple, a record or a map; 0 is the first. TSL_INDEX if there is none. */
 TSL_API tsl_status tsl_get_item(tsl_engine engine, tsl_value value, size_t index, tsl_value* result);
 /* Reads a key of a record, which is valid while the engine is. */
 TSL_API tsl_status tsl_get_key(tsl_engine engine, tsl_value record, size_t index, tsl_string* key);
+/* Reads a key of a map. */
+TSL_API tsl_status tsl_get_map_key(tsl_engine engine, tsl_value map, size_t index, tsl_value* result);
+/* Reads the value of a key of a map. TSL_INDEX if there is none, TSL_TYPE as for tsl_new_map(). */
+TSL_API tsl_status tsl_get_map_value(tsl_engine engine, tsl_value map, tsl_value key, tsl_value* result);
 /* Reads a field of a record or a member of a module. TSL_NAME if there is none. */
 TSL_API tsl_status tsl_get_field(tsl_engine engine, tsl_value record, tsl_string key, tsl_value* result);
 /* Formats a value as print() does, within the limits of a run (TSL_LIMIT, TSL_INTERRUPT). The text is valid until the

@@ -4,6 +4,8 @@
 
 #include "analysis/cursor.h"
 #include "analysis/meaning.h"
+#include "value/format.h"
+#include "value/map.h"
 #include "value/result_display.h"
 #include "value/signature.h"
 
@@ -39,8 +41,10 @@ class Completer {
       : names_(names), cursor_(text, cursor), meanings_(names, text, path) {}
 
   Completion run() {
-    if (const std::optional<size_t> string = cursor_.open_string())
+    if (const std::optional<size_t> string = cursor_.open_string()) {
+      if (const Value* container = indexed_value()) return keys(*container, *string);
       return complete_file(names_, cursor_.text(), *string);
+    }
     if (cursor_.is_in_comment()) return {};
     const std::optional<size_t> from = imported_from();
     if (cursor_.ends_with(".")) members();
@@ -79,6 +83,32 @@ class Completer {
       if (!is_known) distinct.push_back(std::move(candidate));
     }
     return {cursor_.word_begin(), std::move(distinct)};
+  }
+
+  // ---- Keys ------------------------------------------------------------------------------------------------
+
+  /// Returns the record or map in whose brackets a string is being typed; null elsewhere.
+  const Value* indexed_value() {
+    const size_t count = cursor_.tokens().size();
+    if (count < 3 || cursor_.text_of(count - 2) != "[") return nullptr;
+    const std::vector<std::string_view> path = cursor_.path_before(count - 2);
+    const Value* value = path.empty() ? nullptr : meanings_.find(path);
+    return value && has_entries(*value) ? value : nullptr;
+  }
+
+  Completion keys(const Value& container, size_t begin) {
+    constexpr size_t kMost = 1000;
+    const std::string_view typed = cursor_.text().substr(begin);
+    Completion completion{begin, {}};
+    Value key, value;
+    for (int64_t state = 0; completion.candidates.size() < kMost && next_entry(container, state, key, value);) {
+      if (!key.is(Tag::string)) continue;
+      const std::string& text = key.as<String>().text;
+      const bool is_plain = quoted(text) == "\"" + text + "\"";
+      if (is_plain && text.starts_with(typed))
+        completion.candidates.push_back({text, CandidateKind::field, value.is_nil() ? "" : line_about(value)});
+    }
+    return completion;
   }
 
   // ---- Members ---------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #include "analysis/unfinished_source.h"
 #include "bytecode/declaration.h"
 #include "syntax/tree_walk.h"
+#include "value/map.h"
 
 namespace tsl::analysis {
 
@@ -29,6 +30,16 @@ template <class Body> void for_each_function(const ast::Function& tree, const Bu
 std::string name_in_path(const std::string& path) {
   const size_t begin = path.rfind('/') + 1;  // 0 if there is none
   return path.substr(begin, path.rfind('.') > begin ? path.rfind('.') - begin : std::string::npos);
+}
+
+/// Returns a map of the keys that are written as strings, to nil: what a map holds is not known before it runs.
+Value literal_map(const ast::MapExpr& e) {
+  Ref<Map> map = make_ref<Map>();
+  for (const ast::MapEntry& entry : e.entries) {
+    const bool is_text = entry.key && entry.key->kind == ast::ExprKind::string;
+    if (is_text) map->set(make_string(*as<ast::StringExpr>(*entry.key).text), Value());
+  }
+  return Value(std::move(map));
 }
 
 }  // namespace
@@ -65,6 +76,7 @@ Value literal_value(const ast::Expr& e, const Builtins& builtins) {
   if (e.kind == ast::ExprKind::real) return Value(as<ast::RealExpr>(e).value);
   if (e.kind == ast::ExprKind::string) return make_string(*as<ast::StringExpr>(e).text);
   if (e.kind == ast::ExprKind::lambda) return declared_function(*as<ast::LambdaExpr>(e).function, builtins);
+  if (e.kind == ast::ExprKind::map) return literal_map(as<ast::MapExpr>(e));
   if (e.kind != ast::ExprKind::record) return Value::absent();
   std::vector<std::pair<Name, Value>> entries;
   for (const ast::RecordEntry& entry : as<ast::RecordExpr>(e).entries) {

@@ -6,7 +6,9 @@
 #include "syntax/unicode.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
+#include "value/map.h"
 #include "value/result_display.h"
+#include "vm/keys.h"
 
 using namespace tsl;
 using namespace tsl::api;
@@ -41,6 +43,7 @@ tsl_kind kind_of_value(const Value& value) {
     case Tag::list: return TSL_KIND_LIST;
     case Tag::tuple: return TSL_KIND_TUPLE;
     case Tag::record: return TSL_KIND_RECORD;
+    case Tag::map: return TSL_KIND_MAP;
     case Tag::range: return TSL_KIND_RANGE;
     case Tag::function:
     case Tag::builtin:
@@ -74,7 +77,8 @@ std::span<const Value> items_of(const Value& value) {
   if (value.is(Tag::list)) return value.as<List>().items;
   if (value.is(Tag::tuple)) return value.as<Tuple>().items;
   if (value.is(Tag::record)) return value.as<Record>().values;
-  wrong_kind(value, "a list, a tuple or a record");
+  if (value.is(Tag::map)) return value.as<Map>().values;  // without removed keys: see Host::put()
+  wrong_kind(value, "a list, a tuple, a record or a map");
 }
 
 void require_index(size_t index, size_t count) {
@@ -125,6 +129,21 @@ tsl_status tsl_new_record(tsl_engine engine, const tsl_string* keys, const tsl_v
       record->set(key, std::move(items[i]));
     }
     return Value(std::move(record));
+  });
+}
+
+tsl_status tsl_new_map(tsl_engine engine, const tsl_value* keys, const tsl_value* values, size_t count,
+                       tsl_value* result) {
+  return make(engine, result, [=](Host& host) {
+    const std::vector<Value> given = values_of(host, keys, count, "keys");
+    std::vector<Value> items = values_of(host, values, count, "values");
+    Ref<Map> map = make_ref<Map>();
+    for (size_t i = 0; i < count; ++i) {
+      const Value key = as_key(host.engine(), given[i]);
+      if (map->find(key)) fail(ErrorName::key_already_there, "the map has the key {} already", key_label(key));
+      map->set(key, std::move(items[i]));
+    }
+    return Value(std::move(map));
   });
 }
 
@@ -192,6 +211,24 @@ tsl_status tsl_get_key(tsl_engine engine, tsl_value record, size_t index, tsl_st
     if (!v.is(Tag::record)) wrong_kind(v, "a record");
     require_index(index, v.as<Record>().values.size());
     *key = string_of(*v.as<Record>().keys->names[index]);
+  });
+}
+
+tsl_status tsl_get_map_key(tsl_engine engine, tsl_value map, size_t index, tsl_value* result) {
+  return read(engine, map, result, [=](Host& host, const Value& v) {
+    if (!v.is(Tag::map)) wrong_kind(v, "a map");
+    require_index(index, v.as<Map>().size());
+    host.put(result, Value(v.as<Map>().keys->all()[index]));
+  });
+}
+
+tsl_status tsl_get_map_value(tsl_engine engine, tsl_value map, tsl_value key, tsl_value* result) {
+  return read(engine, map, result, [=](Host& host, const Value& v) {
+    if (!v.is(Tag::map)) wrong_kind(v, "a map");
+    const Value wanted = as_key(host.engine(), host.value(key, "key"));
+    const Value* found = v.as<Map>().find(wanted);
+    if (!found) fail(ErrorName::missing_key, "the map has no key {}", key_label(wanted));
+    host.put(result, Value(*found));
   });
 }
 

@@ -15,6 +15,7 @@
 #include "base/stack_room.h"
 #include "engine/engine.h"
 #include "tsl/tsl.h"
+#include "value/map.h"
 
 namespace tsl::api {
 
@@ -66,7 +67,11 @@ class Host {
   const Value& value(tsl_value handle, std::string_view argument) const;
   Handles& handles() { return handles_; }
   /// Stores a value in a new handle for the host program.
-  void put(tsl_value* result, Value value) { *result = handles_.add(std::move(value)); }
+  /// Gives a value to the program: a map without the places of removed keys, as its entries are read by their number.
+  void put(tsl_value* result, Value value) {
+    const bool has_gaps = value.is(Tag::map) && value.as<Map>().removed > 0;
+    *result = handles_.add(has_gaps ? Value(value.as<Map>().compacted()) : std::move(value));
+  }
   void add_function(std::unique_ptr<HostFunction> function);
   void add_type(std::unique_ptr<HostType> type);
   /// Returns the type that the host program has defined for this address. Throws Misuse.

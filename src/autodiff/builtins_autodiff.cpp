@@ -7,6 +7,8 @@
 #include "base/error_names.h"
 #include "value/builtin.h"
 #include "value/context.h"
+#include "value/format.h"
+#include "value/map.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "value/signature.h"
@@ -27,7 +29,7 @@ bool is_float_number(const Value& v) { return is_host_number(v) && scalar_of(v).
 // Deeper structures would exhaust the C++ stack.
 constexpr int kMaxDepth = 1000;
 
-/// Rebuilds lists, tuples and records with leaf(v) for every leaf, in order.
+/// Rebuilds lists, tuples, records and maps with leaf(v) for every leaf, in order.
 template <class Leaf> Value map_leaves(const Value& value, Leaf&& leaf, int depth = 0) {
   if (depth == 0) limit_occurrences(value, "a value cannot be differentiated by");
   if (depth > kMaxDepth)
@@ -40,6 +42,7 @@ template <class Leaf> Value map_leaves(const Value& value, Leaf&& leaf, int dept
   };
   if (value.is(Tag::list)) return make_list(map_all(value.as<List>().items));
   if (value.is(Tag::tuple)) return make_tuple(map_all(value.as<Tuple>().items));
+  if (value.is(Tag::map)) return Value(value.as<Map>().with_values(map_all(value.as<Map>().values)));
   if (!value.is(Tag::record)) return leaf(value);
   Ref<Record> record = make_ref<Record>();
   record->keys = value.as<Record>().keys;
@@ -255,6 +258,7 @@ class ResultGradients {
     if (result.is(Tag::tensor)) return add(result.tensor(), gradient);
     if (gradient.tag() != result.tag()) differs(fmt::format("{} and {}", type_name(result), type_name(gradient)));
     if (result.is(Tag::record)) return match_records(result.as<Record>(), gradient.as<Record>());
+    if (result.is(Tag::map)) return match_maps(result, gradient.as<Map>());
     if (result.is(Tag::list)) return match_items(result.as<List>().items, gradient.as<List>().items);
     match_items(result.as<Tuple>().items, gradient.as<Tuple>().items);
   }
@@ -283,6 +287,17 @@ class ResultGradients {
     if (gradients.values.size() != results.values.size()) {
       differs(fmt::format("{} keys and {}", results.values.size(), gradients.values.size()));
     }
+  }
+
+  void match_maps(const Value& results, Map& gradients) {
+    Value key, value;
+    for (int64_t state = 0; next_entry(results, state, key, value);) {
+      const Value* gradient = gradients.find(key);
+      if (!gradient) differs(fmt::format("the key {} is missing", to_repr(context_, key)));
+      match(value, *gradient);
+    }
+    if (gradients.size() != count_entries(results))
+      differs(fmt::format("{} keys and {}", count_entries(results), gradients.size()));
   }
 
   void add(const Tensor& result, const Value& given) {

@@ -1,4 +1,4 @@
-// Defines builtins on lists, tuples, records and ranges.
+// Defines builtins on ranges and on the items of any value, and tree_map.
 #include <algorithm>
 #include <functional>
 
@@ -7,6 +7,7 @@
 #include "base/long_text.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
+#include "value/map.h"
 #include "value/numbers.h"
 #include "value/value_walk.h"
 #include "vm/arguments.h"
@@ -208,24 +209,9 @@ Value reversed_builtin(Context& context, Args args) {
   return make_list(std::move(items));
 }
 
-// ---- Records ---------------------------------------------------------------------------------------
+// ---- Trees -----------------------------------------------------------------------------------------
 
-Value keys_builtin(Context&, Args args) {
-  Collector keys;
-  const Record& record = args[0].as<Record>();
-  if (record.keys)
-    for (Name name : record.keys->names) keys.add(make_string(copy_text(*name)));
-  return make_list(keys.take());
-}
-
-Value values_builtin(Context&, Args args) { return make_list(args[0].as<Record>().values); }
-
-Value has_builtin(Context& context, Args args) {
-  const Name key = context.names().find(expect_string(context, args[1], "a record's key"));
-  return args[0].as<Record>().find(key) != nullptr;
-}
-
-/// Calls f on the leaves of equally nested records, lists and tuples.
+/// Calls f on the leaves of equally nested records, maps, lists and tuples.
 class TreeMap {
  public:
   TreeMap(Context& context, const Value& function) : context_(context), function_(function) {}
@@ -235,6 +221,7 @@ class TreeMap {
     if (nodes[0].is(Tag::list)) return make_list(map_items<List>(nodes, depth));
     if (nodes[0].is(Tag::tuple)) return make_tuple(map_items<Tuple>(nodes, depth));
     if (nodes[0].is(Tag::record)) return map_record(nodes, depth);
+    if (nodes[0].is(Tag::map)) return map_map(nodes, depth);
     std::vector<Value> leaves = nodes;
     return context_.call(function_, leaves);
   }
@@ -269,25 +256,48 @@ class TreeMap {
   }
 
   Value map_record(const std::vector<Value>& nodes, int depth) {
-    check_same_kind(nodes);
     const Record& first = nodes[0].as<Record>();
     Ref<Record> result = make_ref<Record>();
     result->keys = first.keys;
-    for (size_t i = 0; i < first.values.size(); ++i) {
+    result->values = map_entries(nodes, first.values, depth, [&](const Value& node, size_t i) {
+      return node.as<Record>().find(first.keys->names[i]);
+    });
+    return Value(std::move(result));
+  }
+
+  Value map_map(const std::vector<Value>& nodes, int depth) {
+    const Ref<Map> first = nodes[0].as<Map>().compacted();
+    return Value(first->with_values(map_entries(nodes, first->values, depth, [&](const Value& node, size_t i) {
+      return node.as<Map>().find(first->keys->all()[i]);
+    })));
+  }
+
+  /// Maps the values of the first node beside those of the same keys, which find(node, position) finds in the others.
+  template <class Find> std::vector<Value> map_entries(const std::vector<Value>& nodes,
+                                                       const std::vector<Value>& values, int depth, Find find) {
+    check_same_kind(nodes);
+    std::vector<Value> results;
+    results.reserve(values.size());
+    for (size_t i = 0; i < values.size(); ++i) {
       count_work(kCallWork);
       std::vector<Value> children;
       for (const Value& node : nodes) {
-        Value* child = node.as<Record>().find(first.keys->names[i]);
-        if (!child || node.as<Record>().values.size() != first.values.size()) {
-          fail(ErrorName::structure_mismatch,
-               "tree_map: the structures differ: not all records have the keys of the first, such as '{}'",
-               *first.keys->names[i]);
-        }
+        const Value* child = find(node, i);
+        if (!child || count_entries(node) != values.size()) keys_differ(nodes[0], i);
         children.push_back(*child);
       }
-      result->values.push_back(run(children, depth + 1));
+      results.push_back(run(children, depth + 1));
     }
-    return Value(std::move(result));
+    return results;
+  }
+
+  [[noreturn]] static void keys_differ(const Value& first, size_t at) {
+    Value key, value;
+    int64_t state = 0;
+    for (size_t i = 0; i <= at; ++i) next_entry(first, state, key, value);  // bounded: the walk has come so far
+    fail(ErrorName::structure_mismatch,
+         "tree_map: the structures differ: not all {}s have the keys of the first, such as {}", type_name(first),
+         key.is(Tag::string) ? "'" + key.as<String>().text + "'" : key_label(key));
   }
 
   Context& context_;
@@ -317,8 +327,8 @@ constexpr Builtin kRows[] = {
                  "f(…f(f(start, x[0]), x[1])…); starts with x[0] if there is no start value", reduce_builtin, "host",
                  false, true}),
     with_effect({"tree_map", "tree_map(f: fn | dtype, tree: any, ...more: any)",
-                 "the same nested records, lists and tuples with f(leaf) for every leaf", tree_map_builtin, "host",
-                 false, true}),
+                 "the same nested records, maps, lists and tuples with f(leaf) for every leaf", tree_map_builtin,
+                 "host", false, true}),
     {"sorted", "sorted(x: iterable, key: fn | dtype | nil = nil, reverse: bool = false)",
      "the items in order, or in the order of key(item); equals keep theirs; NaN counts as the greatest", sorted_builtin,
      "host"},
@@ -326,9 +336,6 @@ constexpr Builtin kRows[] = {
      "x; a loop `for v in progress(x)` shows on the terminal how far it is, and how long it will take",
      progress_builtin, "host"},
     {"reversed", "reversed(x: iterable)", "the items from the last to the first", reversed_builtin, "host"},
-    {"keys", "keys(record: record)", "the list of a record's keys", keys_builtin, "host"},
-    {"values", "values(record: record)", "the list of a record's values", values_builtin, "host"},
-    {"has", "has(record: record, key: str)", "whether a record has a key", has_builtin, "host"},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "value/context.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
+#include "value/map.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "vm/arguments.h"
@@ -40,8 +41,8 @@ Value tensor_builtin(Context& context, Args args) {
 
 Value to_builtin(Context& context, Args args) {
   if (args[1].is(Tag::dtype)) return convert(context, args[1].dtype(), args[0]);
-  if (args[0].is(Tag::record)) {
-    fail_with(ErrorName::wrong_argument_type, "to moves a tensor, not a record",
+  if (has_entries(args[0])) {
+    fail_with(ErrorName::wrong_argument_type, fmt::format("to moves a tensor, not a {}", type_name(args[0])),
               {"tree_map(fn(x) = x.to(\"cuda\"), r) moves all that r holds"});
   }
   const Placement placement(context.ops(), expect_device(context, args[1], "the device"));

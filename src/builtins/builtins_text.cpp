@@ -134,9 +134,9 @@ template <int64_t (*kBefore)(int64_t)> Value pad_builtin(Context& context, Args 
   if (missing <= 0) return args[0];
   const int64_t before = kBefore(missing);
   TextBuilder padded;
-  for (int64_t i = 0; i < before; ++i) padded += fill;
+  for (int64_t i = 0; i < before; ++i) padded += fill;  // bounded: the builder polls
   padded += text;
-  for (int64_t i = before; i < missing; ++i) padded += fill;
+  for (int64_t i = before; i < missing; ++i) padded += fill;  // bounded: the builder polls
   return make_string(padded.take());
 }
 

@@ -9,6 +9,7 @@
 #include "value/context.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
+#include "value/map.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "value/signature.h"
@@ -76,7 +77,7 @@ Value len_builtin(Context& context, Args args) {
   const Value& v = args[0];
   if (v.is(Tag::list)) return static_cast<int64_t>(v.as<List>().items.size());
   if (v.is(Tag::tuple)) return static_cast<int64_t>(v.as<Tuple>().items.size());
-  if (v.is(Tag::record)) return static_cast<int64_t>(v.as<Record>().values.size());
+  if (has_entries(v)) return static_cast<int64_t>(count_entries(v));
   if (is_text(v)) return static_cast<int64_t>(expect_text(context, v, "len").code_points().count());
   if (v.is(Tag::range)) return from_dim(count_between(dim_of(v.as<Range>().begin), dim_of(v.as<Range>().end)));
   if (!v.is(Tag::tensor)) fail(ErrorName::wrong_argument_type, "{} has no length", type_name(v));

@@ -61,6 +61,7 @@ Value constant(const Expr& e) {
     case ExprKind::list:
     case ExprKind::tuple:
     case ExprKind::record:
+    case ExprKind::map:
     case ExprKind::range:
     case ExprKind::unary:
     case ExprKind::binary:

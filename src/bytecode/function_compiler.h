@@ -99,6 +99,7 @@ class FunctionCompiler {
   void truth_value(const ast::Expr& e, Reg dst);
   void sequence(Opcode op, ast::List<ast::Expr*> items, Reg dst, Span span);
   void record(const ast::RecordExpr& e, Reg dst);
+  void map(const ast::MapExpr& e, Reg dst);
   void record_with_spread(const ast::RecordExpr& e, Reg dst);
   void fstring(const ast::FStringExpr& e, Reg dst);
   void range(const ast::RangeExpr& e, Reg dst);

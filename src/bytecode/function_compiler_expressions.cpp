@@ -23,6 +23,7 @@ void FunctionCompiler::into(const Expr& e, Reg dst) {
     case ExprKind::list: return sequence(Opcode::list, as<ListExpr>(e).items, dst, e.span);
     case ExprKind::tuple: return sequence(Opcode::tuple, as<TupleExpr>(e).items, dst, e.span);
     case ExprKind::record: return record(as<RecordExpr>(e), dst);
+    case ExprKind::map: return map(as<MapExpr>(e), dst);
     case ExprKind::range: return range(as<RangeExpr>(e), dst);
     case ExprKind::unary: return unary(as<UnaryExpr>(e), dst);
     case ExprKind::binary: return binary(as<BinaryExpr>(e), dst);
@@ -227,6 +228,23 @@ void FunctionCompiler::record_with_spread(const RecordExpr& e, Reg dst) {
     const Reg value = operand(*entry.value);
     if (entry.key) emit(Opcode::put_field, entry.value->span, building, value, name_index(entry.key));
     else emit(Opcode::spread, entry.value->span, building, value);
+  }
+  emit(Opcode::move, e.span, dst, building);
+}
+
+void FunctionCompiler::map(const MapExpr& e, Reg dst) {
+  Scope scope(*this);
+  const Reg building = allocate(e.span);
+  emit(Opcode::map, e.span, building);
+  for (const MapEntry& entry : e.entries) {
+    Scope part(*this);
+    if (entry.key) {
+      const Reg key = allocate(entry.key->span);
+      into(*entry.key, key);
+      emit(Opcode::put_entry, entry.key->span, building, key, operand(*entry.value));
+    } else {
+      emit(Opcode::spread, entry.value->span, building, operand(*entry.value));
+    }
   }
   emit(Opcode::move, e.span, dst, building);
 }

@@ -17,6 +17,7 @@
 #include "value/format_spec.h"
 #include "value/hints.h"
 #include "value/host_tensor.h"
+#include "value/map.h"
 #include "value/numbers.h"
 #include "value/text_builder.h"
 #include "value/utf8.h"
@@ -261,7 +262,8 @@ class JsonWriter {
       case Tag::list: array(v.as<List>().items, depth); return;
       case Tag::tuple: array(v.as<Tuple>().items, depth); return;
       case Tag::tensor: write(to_nested_lists(context_, v.tensor()), depth); return;
-      case Tag::record: object(v.as<Record>(), depth); return;
+      case Tag::record:
+      case Tag::map: object(v, depth); return;
       case Tag::absent:
       case Tag::range:
       case Tag::function:
@@ -294,11 +296,18 @@ class JsonWriter {
     items('[', ']', values.size(), depth, [&](size_t i) { write(values[i], depth + 1); });
   }
 
-  void object(const Record& record, int depth) {
-    items('{', '}', record.values.size(), depth, [&](size_t i) {
-      string(*record.keys->names[i]);
+  void object(const Value& container, int depth) {
+    Value key, value;
+    int64_t state = 0;
+    items('{', '}', count_entries(container), depth, [&](size_t) {
+      next_entry(container, state, key, value);
+      if (!key.is(Tag::string)) {
+        fail_to_write(path_, fmt::format("the keys of a JSON object are strs, not {}; `str(key)` makes a str of a key",
+                                         type_name(key)));
+      }
+      string(key.as<String>().text);
       out_ += indent_ < 0 ? ":" : ": ";
-      write(record.values[i], depth + 1);
+      write(value, depth + 1);
     });
   }
 

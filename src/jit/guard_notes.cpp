@@ -84,21 +84,25 @@ const char* kind_text(InputGuard::Kind kind) {
     case InputGuard::Kind::foreign: return "foreign value";
     case InputGuard::Kind::tensor: return "tensor";
     case InputGuard::Kind::record: return "record";
+    case InputGuard::Kind::map: return "map";
     case InputGuard::Kind::list: return "list";
     case InputGuard::Kind::tuple: return "tuple";
   }
   return "";
 }
 
+/// Names a part of a container: "p.w", "xs[3]", "m[\"a\"]".
+std::string part_name(const InputGuard& container, const std::string& name, size_t i) {
+  if (container.kind == InputGuard::Kind::record) return fmt::format("{}.{}", name, *container.keys->names[i]);
+  const bool is_map = container.kind == InputGuard::Kind::map;
+  return fmt::format("{}[{}]", name, is_map ? key_label(container.map_keys->all()[i]) : std::to_string(i));
+}
+
 /// Calls visit(guard, name) for an input's guards from `guard` on, which are those of one value. Returns the next.
 template <class Visit> const InputGuard* walk(const InputGuard* guard, const std::string& name, Visit&& visit) {
   const InputGuard& at = *guard++;
   visit(at, name);
-  for (uint32_t i = 0; i < at.count; ++i) {
-    const bool is_record = at.kind == InputGuard::Kind::record;
-    guard =
-        walk(guard, is_record ? fmt::format("{}.{}", name, *at.keys->names[i]) : fmt::format("{}[{}]", name, i), visit);
-  }
+  for (uint32_t i = 0; i < at.count; ++i) { guard = walk(guard, part_name(at, name, i), visit); }
   return guard;
 }
 
@@ -119,6 +123,7 @@ std::string condition_text(const InputGuard& guard) {
       for (Name key : guard.keys->names) keys.push_back(*key);
       return cut(fmt::format("is a record of {}", fmt::join(keys, ", ")), kMaxExcerpt);
     }
+    case InputGuard::Kind::map:
     case InputGuard::Kind::list:
     case InputGuard::Kind::tuple: return fmt::format("is a {} of {}", kind_text(guard.kind), guard.count);
   }
@@ -132,6 +137,7 @@ double cost_of(const InputGuard& guard) {
     case InputGuard::Kind::foreign: return kNumberCost;
     case InputGuard::Kind::tensor: return kTensorCost + kAxisCost * guard.layout.rank();
     case InputGuard::Kind::record:
+    case InputGuard::Kind::map:
     case InputGuard::Kind::list:
     case InputGuard::Kind::tuple: return kContainerCost;
   }
@@ -372,11 +378,8 @@ class Comparison {
     if (values.size() != guard.count)
       return differs(name, fmt::format("a {} of {}", kind_text(guard.kind), guard.count),
                      fmt::format("a {} of {}", kind_text(guard.kind), values.size()));
-    const bool is_record = guard.kind == InputGuard::Kind::record;
     for (size_t i = 0; i < values.size(); ++i) {
-      const std::string part =
-          is_record ? fmt::format("{}.{}", name, *guard.keys->names[i]) : fmt::format("{}[{}]", name, i);
-      if (compare(values[i], part)) return true;
+      if (compare(values[i], part_name(guard, name, i))) return true;
     }
     return false;
   }
@@ -429,6 +432,11 @@ class Comparison {
         if (value.as<Record>().keys->names != guard.keys->names)
           return differs(name, "a record with other keys", "a record");
         return items_differ(value.as<Record>().values, guard, name);
+      case InputGuard::Kind::map:
+        if (!value.is(Tag::map)) return differs(name, "a map", value_text(value));
+        if (!value.as<Map>().keys->are_identical(*guard.map_keys))
+          return differs(name, "a map with other keys", "a map");
+        return items_differ(value.as<Map>().values, guard, name);
       case InputGuard::Kind::list:
         return value.is(Tag::list) ? items_differ(value.as<List>().items, guard, name)
                                    : differs(name, "a list", value_text(value));

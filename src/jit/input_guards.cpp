@@ -203,6 +203,7 @@ bool can_abstract(const Value& value, int depth, size_t& parts) {
   if (value.is(Tag::list)) return all(value.as<List>().items);
   if (value.is(Tag::tuple)) return all(value.as<Tuple>().items);
   if (value.is(Tag::record)) return all(value.as<Record>().values);
+  if (value.is(Tag::map)) return all(value.as<Map>().values);
   return !value.is(Tag::builtin) || all(value.as<BuiltinFunction>().bound);
 }
 
@@ -254,6 +255,15 @@ Value abstract(const Value& value, const std::vector<InputGuard>* known, std::ve
       record->keys = from.keys;
       items(from.values, record->values);
       return Value(std::move(record));
+    }
+    case Tag::map: {
+      const Map& from = value.as<Map>();
+      InputGuard guard = container(InputGuard::Kind::map, from.values.size());
+      guard.map_keys = from.keys;
+      guards.push_back(guard);
+      std::vector<Value> values;
+      items(from.values, values);
+      return Value(from.with_values(std::move(values)));
     }
     case Tag::nil:
     case Tag::boolean:
@@ -335,6 +345,11 @@ const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& r
       if (!value.is(Tag::record)) return nullptr;
       const Record& record = value.as<Record>();
       return record.keys == guard->keys || record.keys->names == guard->keys->names ? items(record.values) : nullptr;
+    }
+    case InputGuard::Kind::map: {
+      if (!value.is(Tag::map)) return nullptr;
+      const Map& map = value.as<Map>();
+      return map.keys->are_identical(*guard->map_keys) ? items(map.values) : nullptr;
     }
     case InputGuard::Kind::list: return value.is(Tag::list) ? items(value.as<List>().items) : nullptr;
     case InputGuard::Kind::tuple: return value.is(Tag::tuple) ? items(value.as<Tuple>().items) : nullptr;

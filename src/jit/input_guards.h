@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "jit/recorder.h"
+#include "value/map.h"
 #include "value/value.h"
 
 namespace tsl::jit {
@@ -13,7 +14,7 @@ namespace tsl::jit {
 /// A property of an input that a trace depends on; guards of a nested value are in depth-first order. Tensors, numbers
 /// and foreign values become inputs of the compiled code; everything else must be unchanged.
 struct InputGuard {
-  enum class Kind : uint8_t { constant, number, foreign, tensor, record, list, tuple } kind = Kind::constant;
+  enum class Kind : uint8_t { constant, number, foreign, tensor, record, map, list, tuple } kind = Kind::constant;
   ScalarType type{};  // number
   const ForeignType* foreign = nullptr;
   DType dtype{};          // tensor
@@ -21,10 +22,11 @@ struct InputGuard {
   uint8_t varying = 0;    // tensor: a bit for each axis whose extent has varied
   bool is_dense = false;  // tensor with symbolic extents: has no gaps, so the extents determine its strides
   uint32_t symbol = 0;    // number, foreign: id of the symbol for its value or identity
-  uint32_t count = 0;     // list, tuple, record: number of parts, which follow
+  uint32_t count = 0;     // list, tuple, record, map: number of parts, which follow
   Layout layout;          // tensor: extents and strides; a symbolic extent matches any from kMinSymbolicExtent up
   std::array<uint8_t, kMaxRank> order{};  // dense tensor: its axes in the order of their strides
   Ref<RecordKeys> keys;                   // record
+  Ref<MapKeys> map_keys;                  // map; what stands for removed keys is guarded as a constant
   Value constant;  // must be identical, or equal if it is immutable (a string, a function without captures…)
 };
 

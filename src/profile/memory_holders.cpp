@@ -9,12 +9,16 @@
 
 #include "bytecode/bytecode.h"
 #include "profile/memory_ledger.h"
+#include "value/map.h"
 
 namespace tsl::report {
 
 std::string TensorPath::text() const {
   std::string text = *variable_->name;
-  for (const Step& step : steps_) text += step.field ? "." + *step.field : fmt::format("[{}]", step.index);
+  for (const Step& step : steps_) {
+    if (step.field) text += "." + *step.field;
+    else text += fmt::format("[{}]", step.key ? key_label(*step.key) : std::to_string(step.index));
+  }
   return text;
 }
 
@@ -54,7 +58,7 @@ void TensorWalk::walk(const Value& value) {
     if (tensor.storage && seen_.insert(tensor.storage.get()).second) visit_(path_, tensor);
     return;
   }
-  const bool is_container = is_items(value) || value.is(Tag::record) || value.is(Tag::module) ||
+  const bool is_container = is_items(value) || value.is(Tag::record) || value.is(Tag::map) || value.is(Tag::module) ||
                             value.is(Tag::function) || value.is(Tag::builtin);
   if (!is_container || left_ == 0 || depth_ > kMaxDepth) return;
   if (!seen_.insert(&value.as<Object>()).second) return;
@@ -69,6 +73,11 @@ void TensorWalk::walk_parts(const Value& container) {
   };
   if (container.is(Tag::list)) walk_items(container.as<List>().items);
   if (container.is(Tag::tuple)) walk_items(container.as<Tuple>().items);
+  if (container.is(Tag::map)) {
+    const Map& map = container.as<Map>();
+    for (size_t i = 0; i < map.values.size() && left_ > 0; ++i, --left_)
+      walk_part({nullptr, i, &map.keys->all()[i]}, map.values[i]);
+  }
   if (container.is(Tag::function)) walk_function(container.as<Function>());
   if (container.is(Tag::builtin)) {
     for (const Value& bound : container.as<BuiltinFunction>().bound) walk(bound);

@@ -18,8 +18,9 @@ class DeviceMemory;
 class TensorPath {
  public:
   struct Step {
-    Name field = nullptr;  // null: an index
-    size_t index = 0;
+    Name field = nullptr;
+    size_t index = 0;            // without a field and a key
+    const Value* key = nullptr;  // of a map
   };
   std::string text() const;
   const LiveVariable& variable() const { return *variable_; }
@@ -31,7 +32,7 @@ class TensorPath {
 };
 
 /// Visits the storages that variables hold: each once, in the first variable that holds it. Also those in lists,
-/// tuples, records, modules and what functions have captured.
+/// tuples, records, maps, modules and what functions have captured.
 class TensorWalk {
  public:
   using Visit = std::function<void(const TensorPath&, const TensorData&)>;

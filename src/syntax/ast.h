@@ -50,6 +50,7 @@ enum class ExprKind : uint8_t {
   list,
   tuple,
   record,
+  map,
   range,
   unary,
   binary,
@@ -144,6 +145,14 @@ struct RecordEntry {
 };
 struct RecordExpr : Expr {
   List<RecordEntry> entries;
+};
+
+struct MapEntry {
+  Expr* key;  // null for `...rest`
+  Expr* value;
+};
+struct MapExpr : Expr {
+  List<MapEntry> entries;
 };
 
 struct RangeExpr : Expr {

@@ -1,4 +1,5 @@
 // Implements the part of TreeBuilder that builds expressions.
+#include <algorithm>
 #include <unordered_set>
 
 #include "base/error_names.h"
@@ -162,6 +163,7 @@ Expr* TreeBuilder::pipe(Expr* left, Parser::ExpressionContext* context) {
     case ExprKind::list:
     case ExprKind::tuple:
     case ExprKind::record:
+    case ExprKind::map:
       fail_at(ErrorName::wrong_pipe_target, callee->span, "the right side of '|>' must be a function or a call");
     case ExprKind::name:
     case ExprKind::range:
@@ -261,7 +263,7 @@ Expr* TreeBuilder::primary(Parser::PrimaryContext* context) {
     case Parser::NIL: return arena_.make<Expr>(ExprKind::nil, span);
     case Parser::NAME: return make<NameExpr>(ExprKind::name, span, name_of(token), nullptr);
     case Parser::PAREN_OPEN: return parenthesized(context->parenthesized());
-    case Parser::BRACKET_OPEN: return make<ListExpr>(ExprKind::list, span, expressions(context->list()->expression()));
+    case Parser::BRACKET_OPEN: return list(context->list());
     case Parser::RECORD_OPEN: return record(context->record());
     case Parser::FN: {
       Parser::LambdaContext* lambda = context->lambda();
@@ -285,6 +287,34 @@ Expr* TreeBuilder::parenthesized(Parser::ParenthesizedContext* context) {
   const auto items = context->expression();
   if (items.size() == 1 && !context->comma) return expression(items[0]);
   return make<TupleExpr>(ExprKind::tuple, span_of(*context), expressions(items));
+}
+
+/// Builds a list, or a map if there is a ':'.
+Expr* TreeBuilder::list(Parser::ListContext* context) {
+  const auto items = context->listItem();
+  const auto is_entry = [](Parser::ListItemContext* item) { return item->value != nullptr; };
+  const bool is_map = context->COLON() || std::any_of(items.begin(), items.end(), is_entry);
+  std::vector<Expr*> values;
+  std::vector<MapEntry> entries;
+  for (Parser::ListItemContext* item : items) {
+    const bool is_spread = item->ELLIPSIS() != nullptr;
+    if (is_map ? !is_spread && !item->value : is_spread) fail_on_item(*item, is_map);
+    Expr* first = expression(item->expression(0));
+    if (!is_map) values.push_back(first);
+    else if (is_spread) entries.push_back({nullptr, first});
+    else entries.push_back({first, expression(item->value)});
+  }
+  if (is_map) return make<MapExpr>(ExprKind::map, span_of(*context), arena_.copy(entries));
+  return make<ListExpr>(ExprKind::list, span_of(*context), arena_.copy(values));
+}
+
+void TreeBuilder::fail_on_item(Parser::ListItemContext& item, bool is_map) const {
+  if (is_map) {
+    fail_at(ErrorName::mixed_entries, span_of(item), "this map has an item without a key",
+            {"a map is written `[key: value]`, a list `[a, b]`"});
+  }
+  fail_at(ErrorName::mixed_entries, span_of(item), "a list takes no '...'",
+          {"`a + b` joins two lists; in a map that has an entry of its own, `[...m, k: v]` adds those of another"});
 }
 
 Expr* TreeBuilder::record(Parser::RecordContext* context) {

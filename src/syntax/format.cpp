@@ -116,6 +116,7 @@ std::string literal_text(const Expr& e) {
     case ExprKind::list:
     case ExprKind::tuple:
     case ExprKind::record:
+    case ExprKind::map:
     case ExprKind::range:
     case ExprKind::unary:
     case ExprKind::binary:
@@ -154,6 +155,7 @@ class Formatter {
   void pipe(const CallExpr& call);
   void conditional(const IfExpr& conditional);
   void record(const RecordExpr& record);
+  void map(const MapExpr& map);
   void index(const IndexExpr& index);
   void fstring(const FStringExpr& fstring);
   void fstring_value(const FStringPart& part);
@@ -365,6 +367,7 @@ Level Formatter::level_of(const Expr& e) {
     case ExprKind::list:
     case ExprKind::tuple:
     case ExprKind::record:
+    case ExprKind::map:
     case ExprKind::index:
     case ExprKind::field:
     case ExprKind::block: break;
@@ -388,6 +391,7 @@ void Formatter::bare(const Expr& e) {
       return list("(", tuple.items, tuple.items.size() == 1 ? ",)" : ")");
     }
     case ExprKind::record: return record(as<RecordExpr>(e));
+    case ExprKind::map: return map(as<MapExpr>(e));
     case ExprKind::range:
     case ExprKind::unary:
     case ExprKind::binary:
@@ -488,6 +492,22 @@ void Formatter::record(const RecordExpr& record) {
     expression(*entry.value);
   }
   out_ += "}";
+}
+
+void Formatter::map(const MapExpr& map) {
+  if (map.entries.empty()) {
+    out_ += "[:]";
+    return;
+  }
+  out_ += "[";
+  bool is_first = true;
+  for (const MapEntry& entry : map.entries) {
+    if (!std::exchange(is_first, false)) out_ += ", ";
+    if (entry.key) expression(*entry.key);
+    out_ += entry.key ? ": " : "...";
+    expression(*entry.value);
+  }
+  out_ += "]";
 }
 
 void Formatter::index(const IndexExpr& index) {

@@ -470,6 +470,12 @@ void Resolver::expression(Expr& e) {
     case ExprKind::record:
       for (const RecordEntry& entry : as<RecordExpr>(e).entries) expression(*entry.value);
       return;
+    case ExprKind::map:
+      for (const MapEntry& entry : as<MapExpr>(e).entries) {
+        if (entry.key) expression(*entry.key);
+        expression(*entry.value);
+      }
+      return;
     case ExprKind::range: expression(*as<RangeExpr>(e).begin); return expression(*as<RangeExpr>(e).end);
     case ExprKind::unary: return expression(*as<UnaryExpr>(e).operand);
     case ExprKind::binary: expression(*as<BinaryExpr>(e).left); return expression(*as<BinaryExpr>(e).right);

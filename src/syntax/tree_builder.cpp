@@ -196,6 +196,7 @@ void TreeBuilder::check_target(const Expr& target, bool has_op) const {
       fail_at(ErrorName::wrong_assignment_target, target.span, "the result of a call cannot be assigned to");
     case ExprKind::list:
     case ExprKind::record:
+    case ExprKind::map:
       fail_at(ErrorName::wrong_assignment_target, target.span, "this cannot be assigned to",
               {"several names are assigned as a tuple: (a, b) = …"});
     case ExprKind::nil:

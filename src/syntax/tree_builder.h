@@ -70,6 +70,8 @@ class TreeBuilder {
   ast::Expr* primary(Parser::PrimaryContext* context);
   ast::Expr* number(const antlr4::Token& token, Span span, bool negative);
   ast::Expr* parenthesized(Parser::ParenthesizedContext* context);
+  ast::Expr* list(Parser::ListContext* context);
+  [[noreturn]] void fail_on_item(Parser::ListItemContext& item, bool is_map) const;
   ast::Expr* record(Parser::RecordContext* context);
   ast::RecordEntry record_entry(Parser::RecordEntryContext* context);
   ast::Expr* conditional(Parser::ConditionalContext* context);

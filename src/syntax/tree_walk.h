@@ -45,6 +45,12 @@ template <class Body> void for_each_part(const ast::Expr& e, Body&& body) {
     case ExprKind::record:
       for (const RecordEntry& entry : as<RecordExpr>(e).entries) part(entry.value);
       return;
+    case ExprKind::map:
+      for (const MapEntry& entry : as<MapExpr>(e).entries) {
+        part(entry.key);
+        part(entry.value);
+      }
+      return;
     case ExprKind::range: part(as<RangeExpr>(e).begin); return part(as<RangeExpr>(e).end);
     case ExprKind::unary: return part(as<UnaryExpr>(e).operand);
     case ExprKind::binary: part(as<BinaryExpr>(e).left); return part(as<BinaryExpr>(e).right);

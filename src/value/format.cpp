@@ -1,11 +1,14 @@
 #include "value/format.h"
 
+#include <utility>
+
 #include "base/count_work.h"
 #include "base/error_names.h"
 #include "value/builtin.h"
 #include "value/context.h"
 #include "value/format_spec.h"
 #include "value/host_tensor.h"
+#include "value/map.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "value/signature.h"
@@ -108,6 +111,23 @@ void add_record(TextBuilder& to, Context& context, const Record& record, Extent 
   to += '}';
 }
 
+void add_map(TextBuilder& to, Context& context, const Value& map, Extent extent, int depth) {
+  if (map.as<Map>().size() == 0) {
+    to += "[:]";
+    return;
+  }
+  to += '[';
+  Value key, value;
+  bool is_first = true;
+  for (int64_t state = 0; next_entry(map, state, key, value);) {
+    if (!std::exchange(is_first, false)) to += ", ";
+    add_repr(to, context, key, extent, depth + 1);
+    to += ": ";
+    add_repr(to, context, value, extent, depth + 1);
+  }
+  to += ']';
+}
+
 std::string text_of_leaf(Context& context, const Value& value, Extent extent) {
   switch (value.tag()) {
     case Tag::nil: return "nil";
@@ -131,6 +151,7 @@ std::string text_of_leaf(Context& context, const Value& value, Extent extent) {
     case Tag::list:
     case Tag::tuple:
     case Tag::record:
+    case Tag::map:
     case Tag::cell: break;
   }
   return "";
@@ -155,6 +176,8 @@ void add_repr(TextBuilder& to, Context& context, const Value& value, Extent exte
     to += items.size() == 1 ? ",)" : ")";
   } else if (value.is(Tag::record)) {
     add_record(to, context, value.as<Record>(), extent, depth);
+  } else if (value.is(Tag::map)) {
+    add_map(to, context, value, extent, depth);
   } else if (value.is(Tag::cell)) {
     add_repr(to, context, value.as<Cell>().value, extent, depth + 1);
   } else {

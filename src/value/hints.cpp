@@ -42,12 +42,14 @@ std::string to_make_tensor(const Value& given) {
   }
   if (given.is(Tag::range)) return "`tensor(r)` makes a tensor of a range";
   if (given.is(Tag::record)) return "a value of a record is read with `r.key` or `r[\"key\"]`";
+  if (given.is(Tag::map)) return "`tensor(values(m))` makes a tensor of the values of a map";
   return "";
 }
 
 std::string to_make_list(const Value& given) {
   if (given.is(Tag::tensor)) return "`tolist(x)` makes a list of a tensor";
   if (given.is(Tag::record)) return "`keys(r)` and `values(r)` make lists of a record";
+  if (given.is(Tag::map)) return "`keys(m)`, `values(m)` and `items(m)` make lists of a map";
   return "";
 }
 
@@ -85,7 +87,7 @@ std::string to_make_boolean(const Value& given) {
                : "write a comparison and `any` or `all`: `any(x != 0)`";
   }
   if (is_host_number(given) || given.is(Tag::tensor)) return "write a comparison: `x != 0`";
-  if (is_text(given) || is_items(given) || given.is(Tag::record) || given.is(Tag::range)) {
+  if (is_text(given) || is_items(given) || given.is(Tag::record) || given.is(Tag::map) || given.is(Tag::range)) {
     return fmt::format("`len(x) > 0` tests whether a {} has items", type_name(given));
   }
   if (given.is(Tag::function) || given.is(Tag::builtin)) return "a function is called with parentheses: `f()`";
@@ -143,12 +145,13 @@ std::string hint_for_kind(std::string_view kind) {
       {"list", "a list is written `[a, b]`"},
       {"tuple", "a tuple is written `(a, b)`"},
       {"record", "a record is written `{key: value}`"},
+      {"map", "a map is written `[key: value]`, an empty one `[:]`"},
       {"range", "a range is written `0..n`"},
       {"fn", "a function is given by its name, or written `fn(x) = x + 1`"},
       {"function", "a function is given by its name, or written `fn(x) = x + 1`"},
       {"tensor", "a tensor is made of a list of numbers: `tensor([1.0, 2.0])`"},
       {"array", "an array is a number, or a tensor, list or range of numbers: `[1.0, 2.0]`"},
-      {"iterable", "lists, tuples, strs, records, ranges and tensors have items: `[1, 2]`, `0..n`"},
+      {"iterable", "lists, tuples, strs, records, maps, ranges and tensors have items: `[1, 2]`, `0..n`"},
   };
   if (kind == "dtype") return fmt::format("a dtype is one of {}", fmt::join(dtype_names(), ", "));
   const auto found =
@@ -172,6 +175,7 @@ std::string hint_for_call(const Value& callee) {
   if (callee.is(Tag::tensor) || is_items(callee) || is_text(callee) || callee.is(Tag::range)) {
     return fmt::format("an item of a {} is read with brackets: `x[0]`", type_name(callee));
   }
+  if (callee.is(Tag::map)) return "a value of a map is read with brackets: `m[key]`";
   if (callee.is(Tag::record)) return "a value of a record is read with `r.key` or `r[\"key\"]`";
   if (callee.is(Tag::module)) return fmt::format("call a function of the module: `{}.f(…)`", callee.as<Module>().name);
   if (is_host_number(callee) && !is_host_bool(callee)) return "a product is written with `*`: `2 * (a + b)`";
@@ -217,6 +221,7 @@ std::string hint_for_field(const Value& object, const std::string& field, const 
     return field == "size" ? "`len(xs)` counts the items"
                            : fmt::format("`tensor(xs)` makes a tensor, which has the field '{}'", field);
   }
+  if (object.is(Tag::map)) return fmt::format("a value of a map is read with brackets: `m[\"{}\"]`", field);
   if (object.is(Tag::record) || object.is(Tag::module)) {
     const std::string near = nearest_name(field, members);
     return near.empty() ? "" : fmt::format("did you mean '{}'?", near);

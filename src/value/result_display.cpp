@@ -7,6 +7,7 @@
 
 #include "tensor/tensor.h"
 #include "value/format.h"
+#include "value/map.h"
 #include "value/signature.h"
 #include "value/tensor_display.h"
 #include "value/utf8.h"
@@ -30,19 +31,33 @@ std::string display_of(Context& context, const Tensor& tensor) {
   return tensor_type(tensor) + between + text.substr(text.rfind(between, text.find('\n')) + 1);
 }
 
-/// The items of a list, tuple or record, each with its key.
+/// The items of a list, tuple, record or map, each with its key.
 struct Items {
   char open, close;
   const std::vector<Value>* values;
-  const RecordKeys* keys;  // null unless it is a record
-  bool is_single_tuple;
+  const RecordKeys* names = nullptr;  // of a record
+  bool is_single_tuple = false;
+  Ref<Map> map = {};  // without the places of removed keys
+  bool has_keys() const { return names || map; }
 };
 
+Items items_of(Map& map) {
+  Items items{'[', ']', nullptr};
+  items.map = map.removed == 0 ? Ref<Map>(&map) : map.compacted();
+  items.values = &items.map->values;
+  return items;
+}
+
+std::string empty_text(const Items& items) {
+  return fmt::format("{}{}{}", items.open, items.map ? ":" : "", items.close);
+}
+
 bool items_of(const Value& value, Items& items) {
-  if (value.is(Tag::list)) items = {'[', ']', &value.as<List>().items, nullptr, false};
+  if (value.is(Tag::list)) items = {'[', ']', &value.as<List>().items};
   else if (value.is(Tag::tuple))
     items = {'(', ')', &value.as<Tuple>().items, nullptr, value.as<Tuple>().items.size() == 1};
-  else if (value.is(Tag::record)) items = {'{', '}', &value.as<Record>().values, &*value.as<Record>().keys, false};
+  else if (value.is(Tag::record)) items = {'{', '}', &value.as<Record>().values, &*value.as<Record>().keys};
+  else if (value.is(Tag::map)) items = items_of(value.as<Map>());
   else return false;
   return true;
 }
@@ -62,7 +77,7 @@ class Outline {
     Items items;
     if (value.is(Tag::string)) return cut_string(value);
     if (!items_of(value, items)) return to_repr(context_, value);
-    if (items.values->empty()) return {items.open, items.close};
+    if (items.values->empty()) return empty_text(items);
     if (depth >= kMostDepth || shown_ > kAllItems) return fmt::format("{}…{}", items.open, items.close);
     std::string text;
     each(
@@ -85,7 +100,7 @@ class Outline {
     }
     const std::string margin(indent + 2, ' ');
     std::string text(1, items.open);
-    if (!items.keys && !has_containers(items)) {
+    if (!items.has_keys() && !has_containers(items)) {
       text += filled(items, margin);
     } else {
       each(
@@ -127,7 +142,10 @@ class Outline {
     return text;
   }
 
-  static std::string key(const Items& items, size_t i) { return items.keys ? *items.keys->names[i] + ": " : ""; }
+  std::string key(const Items& items, size_t i) {
+    if (items.map) return line(items.map->keys->all()[i], kMostDepth - 1) + ": ";
+    return items.names ? *items.names->names[i] + ": " : "";
+  }
 
   template <class Show, class Skip> void each(const Items& items, Show&& show, Skip&& skip) {
     const size_t count = items.values->size();
@@ -156,13 +174,14 @@ std::string display(Context& context, const Value& value) {
 std::string type_text(const Value& value) {
   if (value.is(Tag::tensor)) return tensor_type(value.tensor());
   if (value.is(Tag::list)) return fmt::format("list of {}", value.as<List>().items.size());
+  if (value.is(Tag::map)) return fmt::format("map of {}", value.as<Map>().size());
   Items items;
   if (!items_of(value, items)) return std::string(type_name(value));
   std::string text;
   for (size_t i = 0; i < items.values->size() && i < kMostItems; ++i) {
     const Value& item = (*items.values)[i];
     const std::string type = item.is(Tag::tensor) ? describe(item.tensor()) : type_text(item);
-    text += (i > 0 ? ", " : "") + (items.keys ? *items.keys->names[i] + ": " : "") + type;
+    text += (i > 0 ? ", " : "") + (items.names ? *items.names->names[i] + ": " : "") + type;
   }
   if (items.values->size() > kMostItems) text += ", …";
   return items.open + text + items.close;

@@ -43,6 +43,7 @@ constexpr ValueKind kKinds[] = {
     {"list", bits(Tag::list), nullptr},
     {"tuple", bits(Tag::tuple), nullptr},
     {"record", bits(Tag::record), nullptr},
+    {"map", bits(Tag::map), nullptr},
     {"fn", kFunctions, nullptr},
     {"function", kFunctions, nullptr},
     {"range", bits(Tag::range), nullptr},
@@ -52,7 +53,7 @@ constexpr ValueKind kKinds[] = {
     {"any", ParameterInfo::kAnyTag, nullptr},
     {"number", kNumbers, nullptr},
     {"array", kArrays, nullptr},
-    {"iterable", kStrings | bits(Tag::list, Tag::tuple, Tag::record, Tag::range, Tag::tensor), nullptr},
+    {"iterable", kStrings | bits(Tag::list, Tag::tuple, Tag::record, Tag::map, Tag::range, Tag::tensor), nullptr},
     {"integer", bits(Tag::integer), fits_integer},
     {"integers", bits(Tag::integer), fits_integers},
 };

@@ -13,6 +13,7 @@ bool holds_values(const Value& v) {
     case Tag::list:
     case Tag::tuple:
     case Tag::record:
+    case Tag::map:
     case Tag::function:
     case Tag::builtin:
     case Tag::cell:
@@ -270,6 +271,7 @@ const char* type_name(const Value& value) {
     case Tag::list: return "list";
     case Tag::tuple: return "tuple";
     case Tag::record: return "record";
+    case Tag::map: return "map";
     case Tag::range: return "range";
     case Tag::function:
     case Tag::builtin: return "function";

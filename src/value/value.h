@@ -35,6 +35,7 @@ enum class Tag : uint8_t {
   list,
   tuple,
   record,
+  map,
   range,
   function,
   builtin,
@@ -60,6 +61,7 @@ struct String;
 struct List;
 struct Tuple;
 struct Record;
+struct Map;
 struct Range;
 struct Function;
 struct BuiltinFunction;
@@ -401,9 +403,9 @@ Value make_list(std::vector<Value> items);
 Value make_tuple(std::vector<Value> items);
 Value make_record(std::vector<std::pair<Name, Value>> entries);
 
-/// Returns the name that `type(v)` returns: "nil", "bool", "int", "float", "str", "list", "tuple", "record", "range",
-/// "function", "module", "dtype", "tensor", or a type of the host program. A symbol has its hint's type; a lazy string
-/// is a "str".
+/// Returns the name that `type(v)` returns: "nil", "bool", "int", "float", "str", "list", "tuple", "record", "map",
+/// "range", "function", "module", "dtype", "tensor", or a type of the host program. A symbol has its hint's type; a
+/// lazy string is a "str".
 const char* type_name(const Value& value);
 /// Returns the names of the fields that every tensor has.
 std::span<const char* const> tensor_fields();

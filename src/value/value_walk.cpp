@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "base/error_names.h"
+#include "value/map.h"
 
 namespace tsl::elements_of {
 
@@ -18,6 +19,7 @@ template <class... Visits> decltype(auto) visit_elements(const Value& v, Visits.
     case Tag::list: return visit(v.as<List>());
     case Tag::tuple: return visit(v.as<Tuple>());
     case Tag::record: return visit(v.as<Record>());
+    case Tag::map: return visit(v.as<Map>());
     case Tag::lazy_string: return visit(v.as<LazyString>());
     case Tag::range: return visit(v.as<Range>());
     case Tag::nil:
@@ -43,7 +45,7 @@ template <class... Visits> decltype(auto) visit_elements(const Value& v, Visits.
 size_t count(const Value& v) {
   return visit_elements(
       v, [](const List& list) { return list.items.size(); }, [](const Tuple& tuple) { return tuple.items.size(); },
-      [](const Record& record) { return record.values.size(); },
+      [](const Record& record) { return record.values.size(); }, [](const Map& map) { return map.values.size(); },
       [](const LazyString& text) { return text.pieces.size(); }, [](const Range&) { return size_t{2}; });
 }
 
@@ -52,6 +54,7 @@ const Value& at(const Value& v, size_t index) {
       v, [=](const List& list) -> const Value& { return list.items[index]; },
       [=](const Tuple& tuple) -> const Value& { return tuple.items[index]; },
       [=](const Record& record) -> const Value& { return record.values[index]; },
+      [=](const Map& map) -> const Value& { return map.values[index]; },
       [=](const LazyString& text) -> const Value& { return text.pieces[index].value; },
       [=](const Range& range) -> const Value& { return index == 0 ? range.begin : range.end; });
 }
@@ -59,7 +62,7 @@ const Value& at(const Value& v, size_t index) {
 const Value* items(const Value& v) {
   return visit_elements(
       v, [](const List& list) { return list.items.data(); }, [](const Tuple& tuple) { return tuple.items.data(); },
-      [](const Record& record) { return record.values.data(); },
+      [](const Record& record) { return record.values.data(); }, [](const Map& map) { return map.values.data(); },
       [](const LazyString&) -> const Value* { return nullptr; }, [](const Range&) -> const Value* { return nullptr; });
 }
 
@@ -67,6 +70,7 @@ std::vector<Value>* values_in(Tag tag, Object* object) {
   if (tag == Tag::list) return &static_cast<List*>(object)->items;
   if (tag == Tag::tuple) return &static_cast<Tuple*>(object)->items;
   if (tag == Tag::record) return &static_cast<Record*>(object)->values;
+  if (tag == Tag::map) return &static_cast<Map*>(object)->values;
   if (tag == Tag::builtin) return &static_cast<BuiltinFunction*>(object)->bound;
   return nullptr;
 }
@@ -81,6 +85,7 @@ Value replaced(const Value& v, std::vector<Value> with) {
         record->values = std::move(with);
         return Value(std::move(record));
       },
+      [&](const Map& from) { return Value(from.with_values(std::move(with))); },
       [&](const LazyString& from) {
         Ref<LazyString> text = make_ref<LazyString>();
         text->pieces = from.pieces;

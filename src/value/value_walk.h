@@ -21,6 +21,7 @@ inline bool has_elements(const Value& v) {
     case Tag::list:
     case Tag::tuple:
     case Tag::record:
+    case Tag::map:
     case Tag::lazy_string: return true;
     case Tag::range: return v.as<Range>().begin.is(Tag::symbol) || v.as<Range>().end.is(Tag::symbol);
     case Tag::nil:
@@ -47,7 +48,7 @@ size_t count(const Value& v);
 const Value& at(const Value& v, size_t index);
 /// Returns the first element if the elements are stored contiguously, else null.
 const Value* items(const Value& v);
-/// Returns the values in a list, tuple, record or builtin, which the object is; null for other tags.
+/// Returns the values in a list, tuple, record, map or builtin, which the object is; null for other tags.
 std::vector<Value>* values_in(Tag tag, Object* object);
 /// Returns the same kind of value as `v` with other elements.
 Value replaced(const Value& v, std::vector<Value> with);

@@ -63,6 +63,7 @@ class Reachable {
       case Tag::list:
       case Tag::tuple:
       case Tag::record:
+      case Tag::map:
       case Tag::builtin:
       case Tag::function:
       case Tag::cell: visit(Node{v.tag(), &v.as<Object>()}); break;

@@ -11,6 +11,8 @@
 #include "value/context.h"
 #include "value/hints.h"
 #include "value/host_tensor.h"
+#include "value/map.h"
+#include "value/materialize.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "value/signature.h"
@@ -18,6 +20,7 @@
 #include "vm/arguments.h"
 #include "vm/indexing.h"
 #include "vm/indexing_tensor.h"
+#include "vm/keys.h"
 #include "vm/operators.h"
 
 namespace tsl {
@@ -26,6 +29,8 @@ namespace {
 
 const IndexItem& only_item(std::span<const IndexItem> items, const Value& object) {
   if (items.size() == 1 && items[0].kind != IndexItem::Kind::ellipsis) return items[0];
+  if (object.is(Tag::map))
+    fail_with(ErrorName::wrong_index, "a map takes one key", {"a tuple can be a key: `m[(a, b)]`"});
   const bool is_sequence = is_items(object);
   fail_with(
       ErrorName::wrong_index, fmt::format("a {} takes one index or slice", type_name(object)),
@@ -36,7 +41,7 @@ int64_t position(Context& context, const Value& index, size_t length, const Valu
   if (index.is(Tag::string)) {
     fail_with(
         ErrorName::wrong_index_type, "an index must be an int, not str",
-        {fmt::format("items of a {} are numbered from 0: `x[0]`; a record has keys: `{{a: 1}}`", type_name(object))});
+        {fmt::format("items of a {} are numbered from 0: `x[0]`; a map has keys: `[\"a\": 1]`", type_name(object))});
   }
   const int64_t given = index.is(Tag::integer) ? index.integer() : expect_int(context, index, "an index");
   const int64_t at = given < 0 ? given + static_cast<int64_t>(length) : given;
@@ -109,44 +114,9 @@ Value get_in_range(Context& context, const Value& object, const IndexItem& item)
   return make_list(items.take());
 }
 
-/// Lists the first keys of a record, for a hint; "" if it has none.
-std::string list_keys(const std::vector<std::string>& keys) {
-  constexpr size_t kMost = 8;
-  if (keys.empty()) return "";
-  std::string text = keys.size() == 1 ? "it has the key " : "it has the keys ";
-  for (size_t i = 0; i < keys.size() && i < kMost; ++i) text += (i == 0 ? "" : ", ") + keys[i];
-  return keys.size() > kMost ? text + ", …" : text;
-}
-
-std::vector<std::string> keys_of(const Record& record) {
-  std::vector<std::string> keys;
-  if (record.keys)
-    for (Name name : record.keys->names) keys.push_back(*name);
-  return keys;
-}
-
 std::vector<std::string> without_empty(std::vector<std::string> hints) {
   std::erase(hints, "");
   return hints;
-}
-
-/// Returns why the file of a record gave it no such key, or names what else the file did not give; "" without either.
-std::string reason_unread(const Record& record, const std::string& key) {
-  if (!record.keys || !record.keys->unread) return "";
-  std::string others;
-  for (const auto& [name, why] : *record.keys->unread) {
-    if (name == key) return why;
-    others += (others.empty() ? "its file has what was not read: '" : ", '") + name + "'";
-  }
-  return others;
-}
-
-[[noreturn]] void unknown_key(const Record& record, const std::string& key) {
-  const std::string near = nearest_name(key, keys_of(record));
-  std::string hint = near.empty() ? list_keys(keys_of(record)) : fmt::format("did you mean '{}'?", near);
-  std::vector<std::string> hints = hints_of(reason_unread(record, key));
-  hints.push_back(std::move(hint));
-  fail_with(ErrorName::missing_key, fmt::format("the record has no key '{}'", key), without_empty(std::move(hints)));
 }
 
 /// Says what to write where an object takes no index.
@@ -164,23 +134,21 @@ std::string hint_for_assignment(const Value& object) {
   return hint_for_index(object);
 }
 
-const std::string& key_of(Context& context, const IndexItem& item) {
+const Value& key_of(const IndexItem& item, const Value& object) {
   if (item.kind != IndexItem::Kind::value)
-    fail(ErrorName::wrong_index_type, "a record is indexed by a key, not by a slice");
-  if (is_host_number(item.value)) {
+    fail(ErrorName::wrong_index_type, "a {} is indexed by a key, not by a slice", type_name(object));
+  if (object.is(Tag::record) && is_host_number(item.value)) {
     fail_with(ErrorName::wrong_index_type, fmt::format("a record's key must be a str, not {}", type_name(item.value)),
-              {"keys are strs: `r[\"a\"]`; `values(r)[0]` is the first value of a record"});
+              {"keys are strs: `r[\"a\"]`; `values(r)[0]` is the first value of a record; a map has keys of other "
+               "types: `[1: x]`"});
   }
-  return expect_string(context, item.value, "a record's key");
+  return item.value;
 }
 
-/// Returns the payload of `object` for a change, after copying it if it is shared.
-template <class T> T& make_unique(Value& object) {
-  if (!object.unique()) {
-    object = Value(make_ref<T>(object.as<T>()));
-    object.as<T>().count_bytes();
-  }
-  return object.as<T>();
+void set_in_map(Context& context, Value& object, const Value& given, Value value) {
+  const Value key = as_key(context, given);
+  materialize_pending(context, {&value, 1});
+  make_unique<Map>(object).set(key, std::move(value));
 }
 
 std::vector<Value> items_to_assign(Context& context, const Value& value) {
@@ -231,10 +199,10 @@ Value get_index(Context& context, const Value& object, std::span<const IndexItem
     std::vector<Value> part = slice_items(context, sequence, item);
     return is_list ? make_list(std::move(part)) : make_tuple(std::move(part));
   }
-  if (object.is(Tag::record)) {
-    const std::string& key = key_of(context, only_item(items, object));
-    if (Value* found = object.as<Record>().find(context.names().find(key))) return *found;
-    unknown_key(object.as<Record>(), key);
+  if (has_entries(object)) {
+    const Value& key = key_of(only_item(items, object), object);
+    if (const Value* found = find_entry(context, object, key)) return *found;
+    unknown_key(context, object, key);
   }
   if (is_text(object)) return get_in_string(context, object, only_item(items, object));
   if (object.is(Tag::range)) return get_in_range(context, object, only_item(items, object));
@@ -256,9 +224,12 @@ Value take_index(Context& context, Value& object, std::span<const IndexItem> ite
 void set_index(Context& context, Value& object, std::span<const IndexItem> items, Value value) {
   if (object.is(Tag::tensor)) return tensor_set(context, object, items, value);
   if (object.is(Tag::list)) return set_in_list(context, object, only_item(items, object), std::move(value));
-  if (object.is(Tag::record))
-    return set_field(context, object, HeldName(context.names(), key_of(context, only_item(items, object))),
-                     std::move(value));
+  if (object.is(Tag::map))
+    return set_in_map(context, object, key_of(only_item(items, object), object), std::move(value));
+  if (object.is(Tag::record)) {
+    const std::string& key = expect_string(context, key_of(only_item(items, object), object), "a record's key");
+    return set_field(context, object, HeldName(context.names(), key), std::move(value));
+  }
   fail_with(ErrorName::not_assignable, fmt::format("cannot assign to an element of {}", type_name(object)),
             hints_of(hint_for_assignment(object)));
 }
@@ -343,7 +314,7 @@ Value get_field(Context& context, const Value& object, Name field) {
   if (object.is(Tag::record)) {
     Record& record = object.as<Record>();
     if (const Value* found = record.find(field)) return *found;
-    unknown_field(context, object, "the record", *field, keys_of(record));
+    unknown_field(context, object, "the record", *field, text_keys(object));
   }
   if (object.is(Tag::tensor)) {
     Value found = tensor_field(context, object.tensor(), *field);
@@ -366,11 +337,11 @@ std::string hint_for_method(Context& context, const Value& object, const std::st
     }
   }
   if (object.is(Tag::record)) {
-    const std::string near = nearest_name(name, keys_of(object.as<Record>()));
+    const std::vector<std::string> keys = text_keys(object);
+    const std::string near = nearest_name(name, keys);
     if (!near.empty()) return fmt::format("did you mean '{}'?", near);
-    if (name == "get") return "`r[key]` reads a key, `has(r, key)` tests for it";
     const std::string advice = suggest_name(name, context.builtins().names());
-    return advice.empty() ? list_keys(keys_of(object.as<Record>())) : advice;
+    return advice.empty() ? list_keys(keys) : advice;
   }
   if (is_items(object) && (name == "shape" || name == "size")) return "did you mean 'len'?";
   return suggest_name(name, context.builtins().names());
@@ -406,15 +377,14 @@ bool next_number(const Range& range, int64_t& state, Value& item) {
   return true;
 }
 
-bool next_entry(const Record& record, int64_t& state, Value& item) {
-  const auto at = static_cast<size_t>(state);
-  if (at >= record.values.size()) return false;
+bool next_pair(const Value& container, int64_t& state, Value& item) {
+  Value key, value;
+  if (!next_entry(container, state, key, value)) return false;
   Ref<Tuple> entry = make_ref<Tuple>();
   entry->items.reserve(2);
-  entry->items.push_back(make_string(*record.keys->names[at]));
-  entry->items.push_back(record.values[at]);
+  entry->items.push_back(std::move(key));
+  entry->items.push_back(std::move(value));
   item = Value(std::move(entry));
-  ++state;
   return true;
 }
 
@@ -442,7 +412,7 @@ bool iterate(Context& context, const Value& iterable, int64_t& state, Value& ite
   if (iterable.is(Tag::list)) return next_item(iterable.as<List>().items, state, item);
   if (iterable.is(Tag::range)) return next_number(iterable.as<Range>(), state, item);
   if (iterable.is(Tag::tuple)) return next_item(iterable.as<Tuple>().items, state, item);
-  if (iterable.is(Tag::record)) return next_entry(iterable.as<Record>(), state, item);
+  if (has_entries(iterable)) return next_pair(iterable, state, item);
   if (iterable.is(Tag::tensor)) return next_row(context, iterable.tensor(), state, item);
   if (is_text(iterable)) return next_character(expect_string(context, iterable, "str"), state, item);
   fail_with(ErrorName::not_iterable, fmt::format("cannot loop over {}", type_name(iterable)),

@@ -18,6 +18,15 @@ struct IndexItem {
   Value start, stop, step;  // slice; nil where absent
 };
 
+/// Returns the payload of `object` for a change, after copying it if it is shared.
+template <class T> T& make_unique(Value& object) {
+  if (!object.unique()) {
+    object = Value(make_ref<T>(object.as<T>()));
+    object.as<T>().count_bytes();
+  }
+  return object.as<T>();
+}
+
 Value get_index(Context&, const Value& object, std::span<const IndexItem> items);
 /// As get_index(), of an object that nobody reads afterwards: a slice of a list that has no other owner is that list.
 Value take_index(Context&, Value& object, std::span<const IndexItem> items);

@@ -3,18 +3,21 @@
 #include <array>
 #include <limits>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "base/long_text.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/hints.h"
 #include "value/host_tensor.h"
+#include "value/map.h"
 #include "value/materialize.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "value/text_builder.h"
 #include "vm/arguments.h"
 #include "vm/indexing.h"
+#include "vm/keys.h"
 #include "vm/operators.h"
 
 namespace tsl::vm {
@@ -152,12 +155,48 @@ void put_field(Frame& frame, const Instruction& i) {
   frame.base[i.a].as<Record>().set(frame.proto->names[i.c], i.kills_b() ? std::move(value) : value);
 }
 
-void spread(Frame& frame, const Instruction& i) {
-  const Value& from = frame.base[i.b];
-  if (!from.is(Tag::record)) fail(ErrorName::wrong_operand_type, "'...' takes a record, not {}", type_name(from));
-  const Record& fields = from.as<Record>();
-  Record& into = frame.base[i.a].as<Record>();
-  for (size_t n = 0; n < fields.values.size(); ++n) into.set(fields.keys->names[n], fields.values[n]);
+void make_map(Frame& frame, const Instruction& i) { frame.base[i.a] = Value(make_ref<Map>()); }
+
+void put_entry(Context& context, Frame& frame, const Instruction& i) {
+  const Value key = as_key(context, frame.base[i.b]);
+  Value& value = frame.base[i.c];
+  make_unique<Map>(frame.base[i.a]).set(key, i.kills_c() && i.c != i.b ? std::move(value) : value);
+  if (i.kills_b()) clear(frame.base[i.b]);
+}
+
+namespace {
+
+constexpr int64_t kEntryWork = 64;
+
+void spread_into(Map& map, const Value& from) {
+  Value key, value;
+  for (int64_t state = 0; next_entry(from, state, key, value);) {
+    count_work(kEntryWork);
+    map.set(key, std::move(value));
+  }
+}
+
+void spread_into(Context& context, Record& record, const Value& from) {
+  if (from.is(Tag::record)) {
+    const Record& fields = from.as<Record>();
+    polled_each(fields.values.size(), kEntryWork,
+                [&](size_t n) { record.set(fields.keys->names[n], fields.values[n]); });
+    return;
+  }
+  Value key, value;
+  for (int64_t state = 0; next_entry(from, state, key, value);) {
+    count_work(kEntryWork);
+    record.set(HeldName(context.names(), expect_string(context, key, "a record's key")), std::move(value));
+  }
+}
+
+}  // namespace
+
+void spread(Context& context, Frame& frame, const Instruction& i) {
+  const Value from = frame.base[i.b];
+  if (!has_entries(from)) fail(ErrorName::wrong_operand_type, "'...' takes a record or a map, not {}", type_name(from));
+  if (frame.base[i.a].is(Tag::map)) spread_into(make_unique<Map>(frame.base[i.a]), from);
+  else spread_into(context, frame.base[i.a].as<Record>(), from);
   if (i.kills_b()) clear(frame.base[i.b]);
 }
 
@@ -440,23 +479,20 @@ class PathChange {
     else set_index(context_, object, index_items(step.index, operands), std::move(value()));
   }
 
-  /// Returns the record's field or list's element that a step leads to, after copying the container if it is shared;
-  /// null for anything else.
-  static Value* part(Value& object, const Path::Step& step, const Value* operands) {
+  /// Returns what a step leads to in a record, map or list, after copying the container if it is shared; null for
+  /// anything else.
+  Value* part(Value& object, const Path::Step& step, const Value* operands) {
     if (step.field) {
       if (!object.is(Tag::record) || !object.as<Record>().find(step.field)) return nullptr;
-      if (!object.unique()) {
-        Ref<Record> copy = make_ref<Record>();
-        copy->keys = object.as<Record>().keys;
-        copy->values = object.as<Record>().values;
-        object = Value(std::move(copy));
-      }
-      return object.as<Record>().find(step.field);
+      return make_unique<Record>(object).find(step.field);
     }
     const bool is_single = step.index.items.size() == 1 && step.index.items[0].kind == IndexShape::Item::Kind::value;
+    if (is_single && object.is(Tag::map)) {
+      const Value key = as_key(context_, *operands);
+      return object.as<Map>().find(key) ? make_unique<Map>(object).find(key) : nullptr;
+    }
     if (!is_single || !object.is(Tag::list) || !element_at(object.as<List>().items, *operands)) return nullptr;
-    if (!object.unique()) object = make_list(object.as<List>().items);
-    return element_at(object.as<List>().items, *operands);
+    return element_at(make_unique<List>(object).items, *operands);
   }
 
   Context& context_;

@@ -311,8 +311,13 @@ again:
   NEXT(pc + 1);
   CASE(put_field) : vm::put_field(*frame, *pc);
   NEXT(pc + 1);
+  CASE(map) : vm::make_map(*frame, *pc);
+  NEXT(pc + 1);
+  CASE(put_entry) : SAVE();
+  vm::put_entry(context_, *frame, *pc);
+  NEXT(pc + 1);
   CASE(spread) : SAVE();
-  vm::spread(*frame, *pc);
+  vm::spread(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(range) : SAVE();
   vm::make_range(context_, *frame, *pc);

@@ -11,9 +11,11 @@
 #include "value/format.h"
 #include "value/hints.h"
 #include "value/host_tensor.h"
+#include "value/map.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "vm/arguments.h"
+#include "vm/keys.h"
 
 namespace tsl {
 
@@ -83,7 +85,7 @@ std::string hint_for_operands(BinaryOp op, const Value& a, const Value& b) {
   }
   if (op == BinaryOp::in) {
     if (is_text(b)) return hint_to_make(Wanted::text, a);
-    return "the right side of `in` is a list, tuple, record, str, range or tensor";
+    return "the right side of `in` is a list, tuple, record, map, str, range or tensor";
   }
   if (op == BinaryOp::matmul && (is_host_number(a) || is_host_number(b)))
     return "a product with a number is written `*`";
@@ -91,6 +93,10 @@ std::string hint_for_operands(BinaryOp op, const Value& a, const Value& b) {
     if (is_comparison(op)) return "`==` compares records; their values have an order: `a.x < b.x`";
     return op == BinaryOp::add || op == BinaryOp::bit_or ? "`{...a, ...b}` joins two records"
                                                          : "operators take the values of a record: `a.x`";
+  }
+  if (a.is(Tag::map) && b.is(Tag::map)) {
+    if (is_comparison(op)) return "`==` compares maps; `difference(a, b)` has the keys of a alone";
+    return "`union(a, b)`, `intersection(a, b)` and `difference(a, b)` join keys; `[...a, ...b, k: v]` joins maps";
   }
   if (op == BinaryOp::mod && is_text(a)) return "text is formatted in an f-string: `f\"{x:.2f}\"`";
   if (is_text(a) != is_text(b) && (is_host_number(other) || other.is(Tag::tensor))) {
@@ -276,8 +282,7 @@ bool contains(Context& context, const Value& item, const Value& container) {
   };
   if (container.is(Tag::list)) return any_equal(container.as<List>().items);
   if (container.is(Tag::tuple)) return any_equal(container.as<Tuple>().items);
-  if (container.is(Tag::record))
-    return container.as<Record>().find(context.names().find(expect_string(context, item, "a key"))) != nullptr;
+  if (has_entries(container)) return find_entry(context, container, item) != nullptr;
   if (is_text(container) && is_text(item))
     return find_text(expect_string(context, container, "str"), expect_string(context, item, "str")) !=
            std::string_view::npos;
@@ -420,6 +425,18 @@ bool equal_records(Context& context, const Record& a, Record& b, EqualPairs& equ
   return true;
 }
 
+/// Compares maps; the order of their keys does not count.
+bool equal_maps(Context& context, const Value& a, Map& b, EqualPairs& equal, int depth) {
+  if (a.as<Map>().size() != b.size()) return false;
+  Value key, value;
+  for (int64_t state = 0; next_entry(a, state, key, value);) {
+    count_work(kItemWork);
+    const Value* other = b.find(key);
+    if (!other || !deep_equal(context, value, *other, equal, depth + 1)) return false;
+  }
+  return true;
+}
+
 bool equal_tensors(Context& context, const Value& a, const Value& b) {
   if (a.is(Tag::tensor) && b.is(Tag::tensor)) {
     const Tensor x = a.tensor(), y = b.tensor();
@@ -436,7 +453,8 @@ bool equal_parts(Context& context, const Value& a, const Value& b, EqualPairs& e
   const bool is_equal = a.is(Tag::list) ? equal_items(context, a.as<List>().items, b.as<List>().items, equal, depth)
                         : a.is(Tag::tuple)
                             ? equal_items(context, a.as<Tuple>().items, b.as<Tuple>().items, equal, depth)
-                            : equal_records(context, a.as<Record>(), b.as<Record>(), equal, depth);
+                        : a.is(Tag::map) ? equal_maps(context, a, b.as<Map>(), equal, depth)
+                                         : equal_records(context, a.as<Record>(), b.as<Record>(), equal, depth);
   if (is_equal) equal.insert(a, b);
   return is_equal;
 }
@@ -453,7 +471,8 @@ bool deep_equal(Context& context, const Value& a, const Value& b, EqualPairs& eq
   switch (a.tag()) {
     case Tag::list:
     case Tag::tuple:
-    case Tag::record: return equal_parts(context, a, b, equal, depth);
+    case Tag::record:
+    case Tag::map: return equal_parts(context, a, b, equal, depth);
     case Tag::range:
       return dim_of(a.as<Range>().begin) == dim_of(b.as<Range>().begin) &&
              dim_of(a.as<Range>().end) == dim_of(b.as<Range>().end);

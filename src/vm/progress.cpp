@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "value/builtin.h"
+#include "value/map.h"
 #include "value/numbers.h"
 
 namespace tsl {
@@ -86,7 +87,7 @@ std::string ProgressBar::text(Clock::time_point now) const {
 std::optional<int64_t> count_of_items(const Value& iterable) {
   if (iterable.is(Tag::list)) return static_cast<int64_t>(iterable.as<List>().items.size());
   if (iterable.is(Tag::tuple)) return static_cast<int64_t>(iterable.as<Tuple>().items.size());
-  if (iterable.is(Tag::record)) return static_cast<int64_t>(iterable.as<Record>().values.size());
+  if (has_entries(iterable)) return static_cast<int64_t>(count_entries(iterable));
   if (iterable.is(Tag::range)) {
     const int64_t begin = dim_of(iterable.as<Range>().begin).hint(), end = dim_of(iterable.as<Range>().end).hint();
     int64_t count = 0;

@@ -69,6 +69,15 @@ TEST_CASE("literals are known before they run") {
   CHECK(completed(workspace, "let split = sum([1])\nspl|") == Texts{"split (variable) "});  // no builtin here
 }
 
+TEST_CASE("the keys of maps and records are completed in brackets") {
+  Workspace workspace(small_library());
+  const std::string table = "let ages = [\"ann\": 1, \"bob\": 2, 3: 4]\nlet point = {left: 1, \"a b\": 2}\n";
+  CHECK(completed(workspace, table + "print(ages[\"|") == Texts{"ann (field) ", "bob (field) "});
+  CHECK(completed(workspace, table + "ages[\"b|") == Texts{"bob (field) "});
+  CHECK(completed(workspace, table + "point[\"|") == Texts{"left (field) int", "a b (field) int"});
+  CHECK(completed(workspace, table + "f[\"x|").empty());
+}
+
 TEST_CASE("members of modules are completed from their sources") {
   Workspace workspace(small_library(), find_helper);
   CHECK(completed(workspace, "import shapes\nshapes.|") ==

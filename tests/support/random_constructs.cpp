@@ -50,13 +50,17 @@ void Generator::append_string(Block& out) {
 void Generator::append_map(Block& out) {
   const std::string name = fresh("m"), key = fresh("q");
   const Typed type{Kind::tensor, expressions_.any_dtype(), {"2"}};
-  out.emplace_back(fmt::format("var {} = {{}}", name));
+  const bool is_record = random_.chance(50);
+  const auto key_of = [&](const std::string& number) {
+    return is_record ? fmt::format("f\"k{{{}}}\"", number) : fmt::format("({}, \"k\")", number);
+  };
+  out.emplace_back(fmt::format("var {} = {}", name, is_record ? "{}" : "[:]"));
   Block fill;
   fill.emplace_back(
-      fmt::format("{}[f\"k{{{}}}\"] = {{w: {}, n: {}}}", name, key, expressions_.of(type, 1), expressions_.integer(1)));
+      fmt::format("{}[{}] = {{w: {}, n: {}}}", name, key_of(key), expressions_.of(type, 1), expressions_.integer(1)));
   out.push_back(branch(fmt::format("for {} in 0..{}", key, 2 + random_.below(3)), std::move(fill)));
   for (int n = random_.below(3); n > 0; --n) {
-    const std::string place = fmt::format("{}[\"k{}\"]", name, random_.below(2));
+    const std::string place = fmt::format("{}[{}]", name, key_of(std::to_string(random_.below(2))));
     switch (random_.below(4)) {
       case 0: out.emplace_back(fmt::format("{}.n += {}", place, expressions_.integer(1))); break;
       case 1: out.emplace_back(fmt::format("{}.w = {}", place, expressions_.of(type, 1))); break;
@@ -64,13 +68,17 @@ void Generator::append_map(Block& out) {
         out.emplace_back(fmt::format("{}.w[0] = {}", place, type.dtype == "bool" ? "true" : random_.pick({"1", "2"})));
         break;
       default:
-        out.emplace_back(fmt::format("{}[f\"{{{}}}\"] = {}[\"k1\"]", name, expressions_.integer(1), name));
+        out.emplace_back(fmt::format("{0}[{1}] = {0}[{2}]", name, key_of(expressions_.integer(1)), key_of("1")));
         break;
     }
   }
   Block show;
   show.emplace_back(fmt::format("print({0}, {1}[{0}].n, {1}[{0}].w.tolist())", key, name));
   out.push_back(branch(fmt::format("for {} in keys({})", key, name), std::move(show)));
+  if (is_record) return;
+  if (random_.chance(50)) out.emplace_back(fmt::format("{0} = remove({0}, {1})", name, key_of("0")));
+  const std::string other = key_of(expressions_.integer(1));
+  out.emplace_back(fmt::format("print(len({0}), {1} in {0}, get({0}, {2}, 0) == 0)", name, key_of("0"), other));
 }
 
 void Generator::append_module(Block& out) {

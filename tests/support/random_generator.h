@@ -93,7 +93,7 @@ class Generator {
   void append_construct(Block& out);
   void append_host_list(Block& out);
   void append_string(Block& out);
-  /// Makes a map of records, changes some of them, and prints all.
+  /// Makes a map or a record of records, changes some of them, and prints all.
   void append_map(Block& out);
   /// Calls functions of a module whose variables they change.
   void append_module(Block& out);

@@ -116,6 +116,13 @@ std::string dump_record(const RecordExpr& record) {
   return text + ")";
 }
 
+std::string dump_map(const MapExpr& map) {
+  std::string text = "(map";
+  for (const MapEntry& entry : map.entries)
+    text += " " + (entry.key ? dump(*entry.key) + ":" : "...") + dump(*entry.value);
+  return text + ")";
+}
+
 }  // namespace
 
 std::string dump(const Expr& e) {
@@ -134,6 +141,7 @@ std::string dump(const Expr& e) {
     case ExprKind::list: return dump_items("list", as<ListExpr>(e).items);
     case ExprKind::tuple: return dump_items("tuple", as<TupleExpr>(e).items);
     case ExprKind::record: return dump_record(as<RecordExpr>(e));
+    case ExprKind::map: return dump_map(as<MapExpr>(e));
     case ExprKind::range: {
       const auto& range = as<RangeExpr>(e);
       return fmt::format("({} {} {})", range.closed ? "..=" : "..", dump(*range.begin), dump(*range.end));

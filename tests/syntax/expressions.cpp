@@ -76,6 +76,16 @@ TEST_CASE("tuples") {
   CHECK(tree_of("(a, b,)") == "(tuple a b)");
 }
 
+TEST_CASE("a ':' in brackets makes a map") {
+  CHECK(tree_of("let m = [:]") == "let m = (map)");
+  CHECK(tree_of("[\"a\": 1, k + 1: [2], ...rest,]") == "(map \"a\":1 (+ k 1):(list 2) ...rest)");
+  CHECK(tree_of("[\n  1:\n  [2: 3],\n  ...m\n]\nc") == "(map 1:(map 2:3) ...m)\nc");
+  CHECK(syntax_error("[1: 2, 3]").message == "this map has an item without a key");
+  CHECK(syntax_error("[1, 3: 2]").message == "this map has an item without a key");
+  CHECK(syntax_error("[...a, ...b]").message == "a list takes no '...'");
+  CHECK(tree_of("[[1: 2]][0][1:]") == tree_of("([[1: 2]])[0][1:]"));
+}
+
 TEST_CASE("lists and records") {
   CHECK(tree_of("[]") == "(list)");
   CHECK(tree_of("[1, [2], 3,]") == "(list 1 (list 2) 3)");

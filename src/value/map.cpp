@@ -1,0 +1,225 @@
+#include "value/map.h"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <string_view>
+
+#include "base/count_work.h"
+#include "base/long_text.h"
+#include "base/number_text.h"
+#include "value/format.h"
+#include "value/utf8.h"
+
+namespace tsl {
+
+namespace {
+
+constexpr size_t kMinSlots = 8;
+constexpr size_t kMinRemoved = 16;  // fewer removed keys are not worth a new list of keys
+
+uint64_t mixed(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+/// Whether a float is equal to an int of 64 bits.
+bool is_whole(double number) {
+  constexpr double kLimit = 9223372036854775808.0;
+  return number >= -kLimit && number < kLimit && static_cast<double>(static_cast<int64_t>(number)) == number;
+}
+
+int64_t whole_of(const Value& number) {
+  if (number.is(Tag::boolean)) return number.boolean();
+  return number.is(Tag::integer) ? number.integer() : static_cast<int64_t>(number.real());
+}
+
+bool is_number_key(const Value& key) { return key.is_number() || key.is(Tag::boolean); }
+
+uint64_t hash_number(const Value& key) {
+  if (key.is(Tag::real) && !is_whole(key.real())) return mixed(std::bit_cast<uint64_t>(key.real()));
+  return mixed(static_cast<uint64_t>(whole_of(key)));
+}
+
+uint64_t hash_key(const Value& key) {
+  if (is_number_key(key)) return hash_number(key);
+  uint64_t hash = static_cast<uint64_t>(key.tag());
+  const auto add = [&](uint64_t part) { hash = mixed(hash + 0x9e3779b97f4a7c15ull + part); };
+  if (key.is(Tag::string)) {
+    const std::string& text = key.as<String>().text;
+    count_work(static_cast<int64_t>(text.size() / 8));
+    return std::hash<std::string_view>()(text);
+  }
+  if (key.is(Tag::dtype)) add(static_cast<uint64_t>(key.dtype()));
+  if (key.is(Tag::range)) {
+    add(hash_number(key.as<Range>().begin));
+    add(hash_number(key.as<Range>().end));
+  }
+  if (key.is(Tag::tuple)) {
+    const std::vector<Value>& items = key.as<Tuple>().items;
+    polled_each(items.size(), 8, [&](size_t i) { add(hash_key(items[i])); });
+  }
+  return hash;
+}
+
+uint32_t short_hash(const Value& key) { return static_cast<uint32_t>(hash_key(key)); }
+
+bool same_numbers(const Value& a, const Value& b) {
+  if (a.is(Tag::real) && b.is(Tag::real)) return a.real() == b.real();
+  const bool are_whole = (!a.is(Tag::real) || is_whole(a.real())) && (!b.is(Tag::real) || is_whole(b.real()));
+  return are_whole && whole_of(a) == whole_of(b);
+}
+
+/// Whether two keys are the same. `is_strict`: in their types and signs, too.
+bool same_keys(const Value& a, const Value& b, bool is_strict) {
+  if (is_number_key(a) && is_number_key(b) && !is_strict) return same_numbers(a, b);
+  if (a.tag() != b.tag()) return false;
+  if (a.is(Tag::string)) return equal_texts(a.as<String>().text, b.as<String>().text);
+  if (a.is(Tag::range)) {
+    return identical(a.as<Range>().begin, b.as<Range>().begin) && identical(a.as<Range>().end, b.as<Range>().end);
+  }
+  if (!a.is(Tag::tuple) || identical(a, b)) return identical(a, b);
+  const std::vector<Value>&x = a.as<Tuple>().items, &y = b.as<Tuple>().items;
+  count_work(static_cast<int64_t>(8 * x.size()));
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                    [=](const Value& u, const Value& v) { return same_keys(u, v, is_strict); });
+}
+
+}  // namespace
+
+// ---- Keys ----------------------------------------------------------------------------------------------
+
+size_t MapKeys::slot_of(const Value& key, uint32_t hash) const {
+  const size_t mask = slots_.size() - 1;
+  size_t at = hash & mask;
+  const auto is_other = [&](const Slot& slot) {
+    return slot.hash != hash || !same_keys(keys_[slot.number - 1], key, false);
+  };
+  while (slots_[at].number != 0 && is_other(slots_[at])) at = (at + 1) & mask;
+  return at;
+}
+
+size_t MapKeys::find(const Value& key) const {
+  if (slots_.empty()) return kNone;
+  const Slot& slot = slots_[slot_of(key, short_hash(key))];
+  return slot.number == 0 ? kNone : slot.number - 1;
+}
+
+/// Makes room for one more key. An error, which may be an interrupt, leaves all as it was.
+void MapKeys::make_room() {
+  if (2 * (keys_.size() + 1) <= slots_.size()) return;
+  std::vector<Slot> slots(std::max(kMinSlots, std::bit_ceil(4 * keys_.size())));
+  const size_t mask = slots.size() - 1;
+  polled_each(slots_.size(), 4, [&](size_t i) {
+    if (slots_[i].number == 0) return;
+    size_t at = slots_[i].hash & mask;
+    while (slots[at].number != 0) at = (at + 1) & mask;
+    slots[at] = slots_[i];
+  });
+  slots_ = std::move(slots);
+}
+
+void MapKeys::append(Value key) {
+  const uint32_t hash = short_hash(key);
+  make_room();
+  const size_t before = keys_.capacity();
+  slots_[slot_of(key, hash)] = {static_cast<uint32_t>(keys_.size() + 1), hash};
+  keys_.push_back(std::move(key));
+  if (keys_.capacity() != before) bytes_.set(sizeof *this + keys_.capacity() * (sizeof(Value) + 4 * sizeof(Slot)));
+}
+
+bool MapKeys::are_identical(const MapKeys& others) const {
+  if (this == &others) return true;
+  count_work(static_cast<int64_t>(4 * keys_.size()));
+  return std::equal(keys_.begin(), keys_.end(), others.keys_.begin(), others.keys_.end(),
+                    [](const Value& a, const Value& b) { return same_keys(a, b, true); });
+}
+
+// ---- Maps ----------------------------------------------------------------------------------------------
+
+Value* Map::find(const Value& key) {
+  const size_t at = keys->find(key);
+  return at == MapKeys::kNone || values[at].is(Tag::absent) ? nullptr : &values[at];
+}
+
+void Map::set(const Value& key, Value value) {
+  const size_t at = keys->find(key);
+  if (at != MapKeys::kNone && !values[at].is(Tag::absent)) {
+    values[at] = std::move(value);
+    return;
+  }
+  if (!keys.unique()) keys = make_ref<MapKeys>(*keys);
+  const size_t before = values.capacity();
+  values.push_back(std::move(value));
+  try {
+    keys->append(key);
+  } catch (...) {  // an interrupt or a limit
+    values.resize(keys->all().size());
+    throw;
+  }
+  if (values.capacity() != before) count_bytes();
+}
+
+bool Map::remove(const Value& key) {
+  Value* value = find(key);
+  if (!value) return false;
+  *value = Value::absent();
+  if (++removed < kMinRemoved || removed <= size()) return true;
+  const Ref<Map> rest = compacted();
+  keys = rest->keys;
+  values = std::move(rest->values);
+  removed = 0;
+  count_bytes();
+  return true;
+}
+
+Ref<Map> Map::with_values(std::vector<Value> others) const {
+  Ref<Map> map = make_ref<Map>();
+  map->keys = keys;
+  map->values = std::move(others);
+  map->removed = removed;
+  return map;
+}
+
+Ref<Map> Map::compacted() const {
+  Ref<Map> rest = make_ref<Map>();
+  polled_each(values.size(), 32, [&](size_t i) {
+    if (!values[i].is(Tag::absent)) rest->set(keys->all()[i], values[i]);
+  });
+  return rest;
+}
+
+std::string key_label(const Value& key) {
+  constexpr size_t kLongest = 40;
+  if (key.is(Tag::string)) {
+    const std::string& text = key.as<String>().text;
+    const size_t end = utf8_offset(std::string_view(text).substr(0, 4 * kLongest), kLongest);
+    return quoted(text.substr(0, end) + (end < text.size() ? "…" : ""));
+  }
+  if (key.is(Tag::boolean)) return key.boolean() ? "true" : "false";
+  if (key.is(Tag::integer)) return std::to_string(key.integer());
+  if (key.is(Tag::real)) return number_text(key.real());
+  if (key.is(Tag::dtype)) return std::string(name_of(key.dtype()));
+  return key.is(Tag::range) ? "…..…" : "(…)";
+}
+
+// ---- Entries -------------------------------------------------------------------------------------------
+
+size_t count_entries(const Value& container) {
+  return container.is(Tag::map) ? container.as<Map>().size() : container.as<Record>().values.size();
+}
+
+bool next_entry(const Value& container, int64_t& state, Value& key, Value& value) {
+  auto at = static_cast<size_t>(state);
+  const bool is_map = container.is(Tag::map);
+  const std::vector<Value>& values = is_map ? container.as<Map>().values : container.as<Record>().values;
+  for (; is_map && at < values.size() && values[at].is(Tag::absent); ++at) count_work(1);
+  if (at >= values.size()) return false;
+  key = is_map ? container.as<Map>().keys->all()[at] : make_string(copy_text(*container.as<Record>().keys->names[at]));
+  value = values[at];
+  state = static_cast<int64_t>(at + 1);
+  return true;
+}
+
+}  // namespace tsl
