@@ -287,6 +287,10 @@ again:
   vm::invert(context_, *frame, *pc);
   NEXT(pc + 1);
 
+  CASE(plus) : SAVE();
+  vm::plus(*frame, *pc);
+  NEXT(pc + 1);
+
   CASE(test) : {
     const Value& a = base[pc->a];
     bool is_true;
@@ -323,6 +327,8 @@ again:
   COMPARISON(test_gt_k, gt, >, constants)
   COMPARISON(test_ge_k, ge, >=, constants)
 #undef COMPARISON
+  CASE(test_settled) : SAVE();
+  JUMP_IF(vm::is_settled(context_, base[pc->a]));
   CASE(jump) : NEXT(code + pc->wide());
 
   CASE(list) : vm::make_list(*frame, *pc);
@@ -341,6 +347,17 @@ again:
   NEXT(pc + 1);
   CASE(unpack) : SAVE();
   vm::unpack(*frame, *pc);
+  NEXT(pc + 1);
+  CASE(unpack_rest) : SAVE();
+  vm::unpack(*frame, *pc);
+  NEXT(pc + 1);
+  CASE(without) : SAVE();
+  vm::without(*frame, *pc);
+  NEXT(pc + 1);
+  CASE(append) : vm::append(*frame, *pc);
+  NEXT(pc + 1);
+  CASE(append_all) : SAVE();
+  vm::append_all(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(format) : SAVE();
   vm::format(context_, *frame, *pc);
@@ -396,6 +413,9 @@ again:
     LOAD();
     NEXT(pc);
   }
+  CASE(call_spread) : SAVE();
+  call_spread(*frame, *pc);
+  NEXT(pc + 1);
   CASE(method) : SAVE();
   if (!prepare_method(base + pc->a, pc->b, nullptr, frame->proto->names[pc->c])) NEXT(pc + 1);
   LOAD();
@@ -459,6 +479,8 @@ again:
   CASE(check_result) : SAVE();
   check_result(context_, frame->proto->signature, base[pc->a], base);
   NEXT(pc + 1);
+  CASE(rethrow) : SAVE();
+  throw Failure(static_cast<vm::HeldFailure&>(base[pc->a].as<BuiltinFunction>()).failure);
   CASE(import_) : SAVE();
   base[pc->a] =
       context_.import(frame->proto->names[pc->b], pc->extra() != 0, frame->proto->spans[frame->pc_index()].source);
