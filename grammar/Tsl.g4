@@ -31,7 +31,6 @@ statement
   | 'break'
   | 'continue'
   | moduleImport
-  | 'try' block 'catch' NAME block
   | evaluation
   ;
 
@@ -53,8 +52,18 @@ modulePath : NAME | STRING ;
 
 importedName : name=NAME ('as' alias=NAME)? ;
 
-/// What a declaration or a loop binds: a name or a tuple of patterns.
-pattern : NAME | '(' pattern (',' pattern)* ','? ')' ;
+/// What a declaration or a loop binds: a name, the items of a tuple or list, or the fields of a record.
+pattern
+  : NAME
+  | '(' itemPattern (',' itemPattern)* ','? ')'
+  | RECORD_OPEN fieldPattern (',' fieldPattern)* ','? '}'
+  ;
+
+/// (first, ...others)
+itemPattern : pattern | '...' NAME ;
+
+/// {a, b: x, ...others}
+fieldPattern : NAME (':' pattern)? | '...' NAME ;
 
 // ---- Functions -----------------------------------------------------------------------------------------
 
@@ -66,7 +75,8 @@ attribute : '@' NAME ('(' (argument (',' argument)* ','?)? ')')? END? ;
 
 signature : '(' (parameter (',' parameter)* ','?)? ')' ('->' annotation)? ;
 
-parameter : NAME (':' annotation ('in' limits)?)? ('=' expression)? ;
+/// `...others`, which comes last, is the list of all further arguments.
+parameter : NAME (':' annotation ('in' limits)?)? ('=' expression)? | '...' NAME ;
 
 /// What a builtin declares, in one line of text: sum(x: array, axis: integers | nil = nil)     print(...values: any)
 declaredSignature : NAME '(' (declaredParameter (',' declaredParameter)* ','?)? ')' ('->' annotation)? EOF ;
@@ -96,9 +106,10 @@ expression
   : atom=primary
   | left=expression tail=suffix
   | <assoc=right> left=expression op='**' right=expression
-  | op=('-' | '~') right=expression
+  | op=('-' | '+' | '~') right=expression
   | left=expression op=('*' | '/' | '//' | '%' | '@') right=expression
   | left=expression op=('+' | '-') right=expression
+  | left=expression op=('<<' | '>>') right=expression
   | left=expression op=('..' | '..=') right=expression
   | left=expression op='&' right=expression
   | left=expression op='^' right=expression
@@ -118,8 +129,8 @@ suffix
   | '(' (argument (',' argument)* ','?)? ')'
   ;
 
-/// f(1, axis: 0)
-argument : (NAME ':')? expression ;
+/// f(1, axis: 0)     f(...list)
+argument : (NAME ':')? expression | '...' expression ;
 
 /// x[0]     x[1:5]     x[::-1]     x[...]
 indexItem
@@ -141,6 +152,7 @@ primary
   | record
   | lambda
   | conditional
+  | attempt
   ;
 
 /// Grouping (a), or a tuple: ()     (a,)     (a, b)
@@ -168,6 +180,9 @@ lambda : 'fn' signature functionBody ;
 conditional : 'if' expression block (elseIf)* ('else' block)? ;
 
 elseIf : 'else' 'if' expression block ;
+
+/// try { … } catch e { … } finally { … }
+attempt : 'try' block ('catch' NAME block ('finally' last=block)? | 'finally' last=block) ;
 
 /// f"loss {l:.4f}"     f"{x=}"     f"{x:{width}}"
 fstring : FSTRING_OPEN (FSTRING_TEXT | hole)* FSTRING_CLOSE ;
@@ -201,6 +216,7 @@ FALSE : 'false' ;
 NIL : 'nil' ;
 TRY : 'try' ;
 CATCH : 'catch' ;
+FINALLY : 'finally' ;
 
 PLUS : '+' ;
 MINUS : '-' ;
@@ -219,12 +235,18 @@ FLOOR_ASSIGN : '//=' ;
 PERCENT_ASSIGN : '%=' ;
 POWER_ASSIGN : '**=' ;
 AT_ASSIGN : '@=' ;
+
+/// Stands nowhere, so that a habit of other languages is no sum of a sign.
+INCREMENT : '++' ;
+
 EQUAL : '==' ;
 NOT_EQUAL : '!=' ;
 LESS : '<' ;
 LESS_EQUAL : '<=' ;
 GREATER : '>' ;
 GREATER_EQUAL : '>=' ;
+SHIFT_LEFT : '<<' ;
+SHIFT_RIGHT : '>>' ;
 AMPERSAND : '&' ;
 CARET : '^' ;
 TILDE : '~' ;
@@ -249,7 +271,7 @@ BRACE_CLOSE : '}' ;
 /// suffixes (0.1bf16, 2i32) are read by src/syntax/literals.cpp.
 NUMBER
   : '0' [xXbBoO] [0-9a-zA-Z_]*
-  | [0-9] [0-9_]* ('.' [0-9] [0-9_]*)? ([eE] [+\-]? [0-9] [0-9_]*)? ([a-zA-Z_] [0-9a-zA-Z_]*)?
+  | ([0-9] [0-9_]* ('.' [0-9] [0-9_]*)? | '.' [0-9] [0-9_]*) ([eE] [+\-]? [0-9] [0-9_]*)? ([a-zA-Z_] [0-9a-zA-Z_]*)?
   ;
 
 NAME : [a-zA-Z_\u0080-\u00FF] [0-9a-zA-Z_\u0080-\u00FF]* ;

@@ -227,6 +227,9 @@ void CallCheck::check_arguments(const CallExpr& call, const Signature& signature
 }
 
 void CallCheck::call(const CallExpr& call) {
+  const bool is_spread =
+      std::any_of(call.args.begin(), call.args.end(), [](const auto& each) { return each.is_spread; });
+  if (is_spread) return;  // how many arguments there are is not known
   if (const Signature* signature = called(*call.callee)) check_arguments(call, *signature);
 }
 

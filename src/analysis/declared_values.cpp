@@ -60,6 +60,10 @@ FunctionInfo declared_info(const ast::Function& function, const Builtins& builti
       info.signature.parameters.push_back(parameter_info(plain, &builtins, no_register));
     }
   }
+  if (function.rest) {
+    info.signature.rest.emplace();
+    info.signature.rest->name = function.rest->name;
+  }
   try {
     if (function.returns) info.signature.result = value_type(*function.returns, &builtins, no_register);
   } catch (const Failure&) { info.signature.result.reset(); }

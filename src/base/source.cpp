@@ -42,6 +42,13 @@ uint32_t SourceMap::add(std::string name, std::string text) {
   return static_cast<uint32_t>(sources_.size() - 1);
 }
 
+uint32_t SourceMap::find(std::string_view name) const {
+  for (size_t i = sources_.size(); i-- > 1;) {
+    if (sources_[i] && sources_[i]->name() == name) return static_cast<uint32_t>(i);
+  }
+  return 0;
+}
+
 std::string SourceMap::location(Span span) const {
   const Source& source = get(span.source);
   return fmt::format("{}:{}", source.name(), source.line_of(span.begin));

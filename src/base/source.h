@@ -71,6 +71,8 @@ class SourceMap {
   SourceMap();  // source 0 is an empty "<none>", so that a default Span is harmless
   uint32_t add(std::string name, std::string text);
   const Source& get(uint32_t id) const { return *sources_[sources_[id] ? id : 0]; }
+  /// Returns the latest source of that name; 0 if there is none.
+  uint32_t find(std::string_view name) const;
   /// Frees a source. Spans that still refer to it are shown as of "<none>".
   void forget(uint32_t id) { sources_[id].reset(); }
   /// Returns "file.tsl:12", for messages and logs.

@@ -109,8 +109,10 @@ Dim integer_count(const Value& start, const Value& stop, const Value& step) {
   if (by == 0) fail_on_step();
   if (by == 1) return count_between(from, to);
   if (by == -1) return count_between(to, from);
+  int64_t span;
+  const bool is_wide = __builtin_sub_overflow(to.hint(), from.hint(), &span);
   const bool is_known = !from.symbol() && !to.symbol();
-  if (is_known) return wide_count(from.hint(), to.hint(), by);
+  if (is_known || is_wide) return wide_count(from.pin(), to.pin(), by);
   const Dim length = by > 0 ? count_between(from, to) : count_between(to, from);
   if (!(Dim(0) < length)) return 0;
   return (length - 1) / Dim(by > 0 ? by : -by) + 1;

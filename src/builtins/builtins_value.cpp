@@ -163,13 +163,46 @@ ErrorKind expect_kind(Context& context, const Value& value) {
   fail(ErrorName::unknown_choice, "an error may be of the kinds type, shape, index, value and user, not '{}'", name);
 }
 
+/// Returns the text of a field of a record, or null if it has none.
+const Value* text_field(Context& context, const Value& record, std::string_view name) {
+  const Value* field = record.as<Record>().find(context.names().intern(name));
+  return field && is_text(*field) ? field : nullptr;
+}
+
+/// Makes an error again of the record that `catch` has got; nothing if it is none.
+std::optional<Error> caught_error(Context& context, const Value& caught) {
+  if (!caught.is(Tag::record)) return std::nullopt;
+  const Value* texts[4];
+  constexpr std::string_view kFields[4] = {"kind", "name", "message", "file"};
+  for (size_t i = 0; i < 4; ++i) {  // bounded: four fields
+    texts[i] = text_field(context, caught, kFields[i]);
+    if (!texts[i]) return std::nullopt;
+  }
+  const auto text = [&](size_t i) { return expect_string(context, *texts[i], "a field of an error"); };
+  const std::string name = text(1);
+  const std::span<const ErrorRow> rows = error_catalogue();
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const ErrorRow& each) { return each.name == name; });
+  if (row == rows.end()) return std::nullopt;
+  Error error{static_cast<ErrorName>(row - rows.begin()), text(2), {}, {}, {}};
+  const Value* line = caught.as<Record>().find(context.names().intern("line"));
+  const uint32_t source = context.sources().find(text(3));
+  if (source == 0 || !line || !is_host_int(*line)) return error;
+  const Source& file = context.sources().get(source);
+  const int64_t number = pinned(*line, "place of an error").integer;
+  if (number < 1 || number > file.line_of(static_cast<uint32_t>(file.text().size()))) return error;
+  const uint32_t begin = file.line_start(static_cast<uint32_t>(number));
+  const std::string_view written = file.line(static_cast<uint32_t>(number));
+  const size_t indent = std::min(written.find_first_not_of(" \t"), written.size());
+  error.span = {source, begin + static_cast<uint32_t>(indent), begin + static_cast<uint32_t>(written.size())};
+  return error;
+}
+
 Value error_builtin(Context& context, Args args) {
-  const ErrorName name = raised_error(expect_kind(context, args[1]));
-  std::vector<std::string> hints;
-  if (!args[3].is_nil()) hints.push_back(expect_string(context, args[3], "the hint of an error"));
-  if (args[2].is_nil()) fail_with(name, to_string(context, args[0]), std::move(hints));
-  fail_argument(name, expect_string(context, args[2], "the parameter of an error"), to_string(context, args[0]),
-                std::move(hints));
+  if (std::optional<Error> caught = caught_error(context, args[0])) throw Failure(std::move(*caught));
+  Error error{raised_error(expect_kind(context, args[1])), to_string(context, args[0]), {}, {}, {}};
+  if (!args[2].is_nil()) error.parameter = expect_string(context, args[2], "the parameter of an error");
+  if (!args[3].is_nil()) error.hints.push_back(expect_string(context, args[3], "the hint of an error"));
+  throw Failure(std::move(error));
 }
 
 /// Describes one side of a comparison: "a = 1.004"; "" for a value that is written out.
@@ -385,8 +418,8 @@ constexpr Builtin kRows[] = {
     with_effect({"error",
                  "error(message: any, kind: str = \"user\", parameter: str | nil = nil, "
                  "hint: str | nil = nil)",
-                 "raises an error, with a hint that says what to do instead; in the standard library, parameter names "
-                 "the argument that is wrong",
+                 "raises an error, with a hint that says what to do instead; of what `catch` has got, that error "
+                 "again; in the standard library, parameter names the argument that is wrong",
                  error_builtin, "host"}),
     with_effect({"assert", "assert(condition: bool, message: any = nil)",
                  "raises an error unless the condition is true", assert_builtin, "host"}),

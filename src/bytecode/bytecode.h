@@ -100,6 +100,7 @@ struct Handler {
   uint32_t begin = 0, end = 0;
   uint32_t handler = 0;
   uint16_t reg = 0;
+  bool holds_failure = false;  // of `finally`: `reg` gets the failure itself, which `rethrow` throws on
 };
 
 /// The body of a loop: instructions [begin, end). `begin` follows loop_body; `end` is the instruction that decides
@@ -167,6 +168,8 @@ struct Proto : FunctionInfo {
   const RegisterName* register_name(uint16_t reg, uint32_t pc) const;
   /// Returns the source of an argument of the call at `pc`; not valid if there is none.
   Span argument_span(uint32_t pc, int argument) const;
+  /// The values that a call binds: the parameters, and the list for `...rest`.
+  uint32_t argument_count() const { return parameter_count() + (signature.rest ? 1 : 0); }
   uint32_t parameter_count() const { return static_cast<uint32_t>(signature.parameters.size()); }
 };
 

@@ -65,12 +65,14 @@ Value constant(const Expr& e) {
     case ExprKind::range:
     case ExprKind::unary:
     case ExprKind::binary:
+    case ExprKind::chain:
     case ExprKind::logical:
     case ExprKind::call:
     case ExprKind::index:
     case ExprKind::field:
     case ExprKind::lambda:
     case ExprKind::if_:
+    case ExprKind::try_:
     case ExprKind::block: not_constant(e);
   }
   return Value();

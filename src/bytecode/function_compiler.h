@@ -36,6 +36,14 @@ class FunctionCompiler {
     uint16_t index = 0;
   };
 
+  /// A `try` whose code is being compiled.
+  struct Attempt {
+    const ast::Block* last;  // of `finally`; null for the part with `catch`
+    size_t loops;            // around it
+    uint32_t begin;
+    std::vector<std::pair<uint32_t, uint32_t>> gaps;  // code of a jump out of it, whose errors it does not catch
+  };
+
   struct LoopContext {
     JumpList breaks;
     JumpList continues;
@@ -94,6 +102,7 @@ class FunctionCompiler {
   void unary(const ast::UnaryExpr& e, Reg dst);
   void negation(const ast::Expr& operand, Reg dst, Span span);
   void binary(const ast::BinaryExpr& e, Reg dst);
+  void chain(const ast::ChainExpr& e, Reg dst);
   void operation(ast::BinaryOp op, Reg dst, Reg left, const ast::Expr& right, Span span);
   bool number_constant(const ast::Expr& e, uint32_t& index);
   void truth_value(const ast::Expr& e, Reg dst);
@@ -108,6 +117,7 @@ class FunctionCompiler {
   IndexShape index_shape(const ast::IndexExpr& e);
   void index_operands(const ast::IndexExpr& e);
   void call(const ast::CallExpr& e, Reg dst);
+  void spread_call(const ast::CallExpr& e, Reg dst);
   bool assertion(const ast::CallExpr& e, Reg dst);
   void note_arguments(const ast::CallExpr& e, bool is_method);
   void note_operator(Span span);
@@ -128,6 +138,7 @@ class FunctionCompiler {
   void declare(const ast::DeclareStmt& s);
   void allocate_pattern(const ast::Pattern& pattern);
   void bind_pattern(const ast::Pattern& pattern, Reg value);
+  void bind_fields(const ast::Pattern& pattern, Reg value);
   void store(const ast::Variable& v, Reg value, Span span);
   void assign(const ast::AssignStmt& s);
   void assign_variable(const ast::AssignStmt& s, const ast::NameExpr& target);
@@ -147,7 +158,15 @@ class FunctionCompiler {
   Reg loop_item(const ast::Pattern& pattern);
   uint32_t begin_loop(Span span);
   void import(const ast::ImportStmt& s);
-  void try_statement(const ast::TryStmt& s);
+  /// Each compiles a `try`; without `dst` its value is not needed.
+  void attempt(const ast::TryExpr& e, std::optional<Reg> dst);
+  void caught(const ast::TryExpr& e, std::optional<Reg> dst);
+  void guarded(const ast::TryExpr& e, std::optional<Reg> dst);
+  void part(const ast::Block& block, std::optional<Reg> dst);
+  void add_handlers(const Attempt& attempt, uint32_t end, Handler handler);
+  JumpList leave(size_t loops);
+  void jump_out(JumpList& targets, Span span);
+  void left(const JumpList& begins);
 
   ModuleCompilation& module_;
   const ast::Function& function_;
@@ -158,6 +177,7 @@ class FunctionCompiler {
   std::vector<bool> bound_;                   // registers that hold a variable in scope
   std::vector<VariableSlot> variable_slots_;  // of the function's own variables, by their index
   std::vector<LoopContext> loops_;
+  std::vector<Attempt> attempts_;  // around the code that is compiled, the innermost last
   std::map<const ast::Variable*, uint16_t> capture_indices_;
   std::map<const ast::Variable*, uint16_t> global_indices_;
   std::map<std::pair<int, uint64_t>, uint32_t> number_constants_;

@@ -27,12 +27,14 @@ void FunctionCompiler::into(const Expr& e, Reg dst) {
     case ExprKind::range: return range(as<RangeExpr>(e), dst);
     case ExprKind::unary: return unary(as<UnaryExpr>(e), dst);
     case ExprKind::binary: return binary(as<BinaryExpr>(e), dst);
+    case ExprKind::chain: return chain(as<ChainExpr>(e), dst);
     case ExprKind::logical: return truth_value(e, dst);
     case ExprKind::call: return call(as<CallExpr>(e), dst);
     case ExprKind::index: return index(as<IndexExpr>(e), dst);
     case ExprKind::field: return field(as<FieldExpr>(e), dst);
     case ExprKind::lambda: return nested_function(*as<LambdaExpr>(e).function, dst);
     case ExprKind::if_: return conditional(as<IfExpr>(e), dst, true);
+    case ExprKind::try_: return attempt(as<TryExpr>(e), dst);
     case ExprKind::block: return block_value(*as<BlockExpr>(e).block, dst, e.span);
   }
 }
@@ -106,9 +108,10 @@ void FunctionCompiler::typed(const TypedExpr& e, Reg dst) {
 void FunctionCompiler::unary(const UnaryExpr& e, Reg dst) {
   switch (e.op) {
     case UnaryOp::negate: return negation(*e.operand, dst, e.span);
-    case UnaryOp::bit_not: {
+    case UnaryOp::bit_not:
+    case UnaryOp::plus: {
       Scope scope(*this);
-      emit(Opcode::invert, e.span, dst, operand(*e.operand));
+      emit(e.op == UnaryOp::plus ? Opcode::plus : Opcode::invert, e.span, dst, operand(*e.operand));
       return;
     }
     case UnaryOp::logical_not: return truth_value(e, dst);
@@ -153,7 +156,9 @@ Opcode opcode_of(BinaryOp op) {
     case BinaryOp::in:
     case BinaryOp::bit_or:
     case BinaryOp::bit_xor:
-    case BinaryOp::bit_and: break;
+    case BinaryOp::bit_and:
+    case BinaryOp::left_shift:
+    case BinaryOp::right_shift: break;
   }
   return Opcode::binary;
 }
@@ -175,6 +180,29 @@ void FunctionCompiler::operation(BinaryOp op, Reg dst, Reg left, const Expr& rig
   } else {
     emit(opcode, span, dst, left, operand(right));
   }
+}
+
+/// Compiles a < b < c as `a < b and b < c`, which evaluates b once; of tensors it is `(a < b) & (b < c)`.
+void FunctionCompiler::chain(const ChainExpr& e, Reg dst) {
+  Scope scope(*this);
+  const Reg result = allocate(e.span);
+  const size_t count = e.links.size();
+  Reg left = early_operand(*e.first, {e.links[0].right});
+  JumpList settled;
+  for (size_t i = 0; i < count; ++i) {
+    const ChainLink& link = e.links[i];
+    const Reg right = i + 1 < count ? early_operand(*link.right, {e.links[i + 1].right}) : operand(*link.right);
+    const Reg answer = i == 0 ? result : allocate(e.span);
+    emit(Opcode::binary, e.span, answer, left, right, static_cast<uint8_t>(link.op));
+    note_operator(link.op_span);
+    if (i > 0) emit(Opcode::binary, e.span, result, result, answer, static_cast<uint8_t>(BinaryOp::bit_and));
+    left = right;
+    if (i + 1 == count) break;
+    emit(Opcode::test_settled, e.span, result);
+    jump(settled, e.span);
+  }
+  patch_here(settled);
+  emit(Opcode::move, e.span, dst, result);
 }
 
 /// Whether `e` is a number that can be a constant operand.
@@ -364,7 +392,7 @@ bool is_comparison(const Expr& e) {
 
 /// Whether a call is `assert(a < b)`: the error is to show both values.
 bool asserts_comparison(const CallExpr& e) {
-  if (e.callee->kind != ExprKind::name || e.args.size() != 1 || e.args[0].name) return false;
+  if (e.callee->kind != ExprKind::name || e.args.size() != 1 || e.args[0].name || e.args[0].is_spread) return false;
   const auto& callee = as<NameExpr>(*e.callee);
   return !callee.variable && *callee.name == "assert" && is_comparison(*e.args[0].value);
 }
@@ -402,8 +430,42 @@ bool FunctionCompiler::assertion(const CallExpr& e, Reg dst) {
   return true;
 }
 
+/// Compiles f(a, ...xs, k: v): the arguments without names are the items of a list.
+void FunctionCompiler::spread_call(const CallExpr& e, Reg dst) {
+  Scope scope(*this);
+  const bool is_method = e.callee->kind == ExprKind::field;
+  const Reg callee = allocate(e.span);
+  if (is_method) load_constant(Value(), callee, e.span);
+  else into(*e.callee, callee);
+  const Reg items = allocate(e.span);
+  emit(Opcode::list, e.span, items, items, 0);
+  const auto append = [&](Opcode op, const Expr& item) {
+    Scope each(*this);
+    emit(op, item.span, items, operand(item));
+  };
+  if (is_method) append(Opcode::append, *as<FieldExpr>(*e.callee).object);
+  CallShape shape;
+  for (const Argument& argument : e.args) {
+    if (argument.name) {
+      shape.names.push_back(argument.name);
+      into(*argument.value, allocate(argument.span));
+    } else if (!shape.names.empty()) {
+      fail_at(ErrorName::positional_after_named, argument.span, "a positional argument cannot follow a named one");
+    } else {
+      append(argument.is_spread ? Opcode::append_all : Opcode::append, *argument.value);
+    }
+  }
+  proto_->call_shapes.push_back(std::move(shape));
+  const uint32_t method = is_method ? name_index(as<FieldExpr>(*e.callee).field) : 0;
+  emit(Opcode::call_spread, e.span, callee, narrow(proto_->call_shapes.size() - 1, e.span, "calls"), method, is_method);
+  emit(Opcode::move, e.span, dst, callee);
+}
+
 void FunctionCompiler::call(const CallExpr& e, Reg dst) {
   if (assertion(e, dst)) return;
+  for (const Argument& argument : e.args) {
+    if (argument.is_spread) return spread_call(e, dst);
+  }
   Scope scope(*this);
   // The result replaces the callee, so a new destination at the top of the stack can hold the callee itself.
   const bool in_place = dst + 1u == next_ && is_fresh(dst);

@@ -66,7 +66,8 @@ std::unique_ptr<Proto> FunctionCompiler::run() {
   }
   mark_last_uses(*proto_);
   const bool has_attribute = proto_->is_compiled || proto_->is_interpreted;
-  const bool is_direct = !has_attribute && !proto_->tests_arguments && proto_->parameter_count() < Proto::kNoDirectCall;
+  const bool is_direct =
+      !has_attribute && !proto_->tests_arguments && !function_.rest && proto_->parameter_count() < Proto::kNoDirectCall;
   if (is_direct) proto_->direct_arity = static_cast<uint16_t>(proto_->parameter_count());
   return std::move(proto_);
 }
@@ -87,6 +88,11 @@ void FunctionCompiler::signature() {
       }
     }
   };
+  if (function_.rest) {
+    signature.rest.emplace();
+    signature.rest->name = function_.rest->name;
+    declare_register(*function_.rest, function_.rest->span);
+  }
   for (const Parameter& parameter : function_.parameters) declare_dims(parameter.annotation);
   declare_dims(function_.returns);
   const auto register_of = [this](const Variable& dim) { return variable_slots_[dim.index].index; };
@@ -114,6 +120,7 @@ void FunctionCompiler::prologue() {
   };
   for (const Parameter& parameter : function_.parameters) box_dims(parameter.annotation);
   box_dims(function_.returns);
+  if (function_.rest) box(*function_.rest);
   for (size_t i = 0; i < function_.parameters.size(); ++i) {
     const Parameter& parameter = function_.parameters[i];
     const Reg reg = static_cast<Reg>(i);

@@ -76,16 +76,16 @@ void FunctionCompiler::statement(const Stmt& s) {
     case StmtKind::return_: return return_value(as<ReturnStmt>(s).value, s.span);
     case StmtKind::while_: return while_loop(as<WhileStmt>(s));
     case StmtKind::for_: return for_loop(as<ForStmt>(s));
-    case StmtKind::break_: return jump(loops_.back().breaks, s.span);
-    case StmtKind::continue_: return jump(loops_.back().continues, s.span);
+    case StmtKind::break_: return jump_out(loops_.back().breaks, s.span);
+    case StmtKind::continue_: return jump_out(loops_.back().continues, s.span);
     case StmtKind::import: return import(as<ImportStmt>(s));
-    case StmtKind::try_: return try_statement(as<TryStmt>(s));
   }
 }
 
 void FunctionCompiler::expression_statement(const Expr& e) {
   Scope scope(*this);
   if (e.kind == ExprKind::if_) return conditional(as<IfExpr>(e), 0, false);
+  if (e.kind == ExprKind::try_) return attempt(as<TryExpr>(e), std::nullopt);
   Reg reg = 0;
   if (plain_register(e, reg)) return;
   reg = allocate(e.span);
@@ -98,14 +98,20 @@ void FunctionCompiler::return_value(const Expr* value, Span span) {
   if (value && value->kind == ExprKind::block) return return_block(*as<BlockExpr>(*value).block);
   Scope scope(*this);
   Reg reg = 0;
-  if (value) {
+  const bool is_left = !attempts_.empty();  // by way of `finally` blocks, which may change variables
+  if (value && is_left) {
+    reg = allocate(span);
+    into(*value, reg);
+  } else if (value) {
     reg = operand(*value);
   } else {
     reg = allocate(span);
     load_constant(Value(), reg, span);
   }
   if (function_.returns) emit(Opcode::check_result, value ? value->span : span, reg);
+  const JumpList begins = leave(0);
   emit(Opcode::return_, span, reg);
+  left(begins);
 }
 
 /// Compiles `return if …`: each branch returns separately.
@@ -153,15 +159,38 @@ void FunctionCompiler::allocate_pattern(const Pattern& pattern) {
 }
 
 void FunctionCompiler::bind_pattern(const Pattern& pattern, Reg value) {
-  if (!pattern.is_tuple) {
+  if (pattern.kind == Pattern::Kind::name) {
     if (pattern.variable) store(*pattern.variable, value, pattern.span);
     return;
   }
+  if (pattern.kind == Pattern::Kind::fields) return bind_fields(pattern, value);
   Scope scope(*this);
+  constexpr size_t kMostBeforeRest = 31;  // fits the instruction
+  if (pattern.rest && *pattern.rest > kMostBeforeRest)
+    fail_at(ErrorName::function_too_large, pattern.span, "too many names before '...'");
   const uint32_t first = next_;
   for (const Pattern* item : pattern.items) allocate(item->span);
-  emit(Opcode::unpack, pattern.span, first, value, static_cast<uint32_t>(pattern.items.size()));
+  emit(pattern.rest ? Opcode::unpack_rest : Opcode::unpack, pattern.span, first, value,
+       static_cast<uint32_t>(pattern.items.size()), static_cast<uint8_t>(pattern.rest.value_or(0)));
   for (size_t i = 0; i < pattern.items.size(); ++i) bind_pattern(*pattern.items[i], static_cast<Reg>(first + i));
+}
+
+void FunctionCompiler::bind_fields(const Pattern& pattern, Reg value) {
+  Ref<RecordKeys> taken = make_ref<RecordKeys>();
+  for (size_t i = 0; i < pattern.items.size(); ++i) {
+    if (pattern.rest == i) continue;
+    if (taken->find(pattern.keys[i]) < 0) taken->add(pattern.keys[i]);
+    Scope scope(*this);
+    const Reg field = allocate(pattern.items[i]->span);
+    emit(Opcode::get_field, pattern.items[i]->span, field, value, name_index(pattern.keys[i]));
+    bind_pattern(*pattern.items[i], field);
+  }
+  if (!pattern.rest) return;
+  Scope scope(*this);
+  const Reg others = allocate(pattern.span);
+  proto_->record_shapes.push_back(std::move(taken));
+  emit(Opcode::without, pattern.span, others, value, static_cast<uint32_t>(proto_->record_shapes.size() - 1));
+  bind_pattern(*pattern.items[*pattern.rest], others);
 }
 
 void FunctionCompiler::store(const Variable& v, Reg value, Span span) {
@@ -321,7 +350,8 @@ namespace {
 const Expr* argument_of_progress(const Expr& iterable) {
   if (iterable.kind != ExprKind::call) return nullptr;
   const CallExpr& call = as<CallExpr>(iterable);
-  if (call.callee->kind != ExprKind::name || call.args.size() != 1 || call.args[0].name) return nullptr;
+  if (call.callee->kind != ExprKind::name || call.args.size() != 1 || call.args[0].name || call.args[0].is_spread)
+    return nullptr;
   const NameExpr& callee = as<NameExpr>(*call.callee);
   return !callee.variable && *callee.name == "progress" ? call.args[0].value : nullptr;
 }
@@ -371,7 +401,7 @@ void FunctionCompiler::loop_body(const ForStmt& s, Reg item, Opcode next, Reg st
     variable_slots_[s.pattern->variable->index].kind = RootKind::cell;
     emit(Opcode::box, s.pattern->span, item);
   }
-  if (s.pattern->is_tuple) {
+  if (s.pattern->kind != Pattern::Kind::name) {
     prepare_cells(*s.pattern);
     allocate_pattern(*s.pattern);
     bind_pattern(*s.pattern, item);
@@ -389,7 +419,7 @@ void FunctionCompiler::loop_body(const ForStmt& s, Reg item, Opcode next, Reg st
   loops_.pop_back();
 }
 
-// ---- Imports and errors --------------------------------------------------------------------------------
+// ---- Imports -------------------------------------------------------------------------------------------
 
 void FunctionCompiler::import(const ImportStmt& s) {
   const bool is_register = s.variable && !s.variable->is_captured && !is_global(*s.variable);
@@ -412,27 +442,105 @@ void FunctionCompiler::import(const ImportStmt& s) {
   }
 }
 
-void FunctionCompiler::try_statement(const TryStmt& s) {
+// ---- Attempts ------------------------------------------------------------------------------------------
+
+void FunctionCompiler::attempt(const TryExpr& e, std::optional<Reg> dst) {
+  if (e.last) guarded(e, dst);
+  else caught(e, dst);
+}
+
+/// Compiles a block of a `try`.
+void FunctionCompiler::part(const Block& block_, std::optional<Reg> dst) {
+  if (dst) block_value(block_, *dst, block_.span);
+  else block(block_);
+}
+
+/// Compiles a body and its `catch`.
+void FunctionCompiler::caught(const TryExpr& e, std::optional<Reg> dst) {
   Scope scope(*this);
-  const Reg error = allocate(s.span);  // below the block's registers, which are free when it is set
   Handler handler;
-  handler.begin = here();
-  block(*s.body);
-  handler.end = here();
+  handler.reg = allocate(e.span);  // below the block's registers, which are free when it is set
+  attempts_.push_back({nullptr, loops_.size(), here(), {}});
+  part(*e.body, dst);
+  const Attempt attempt = std::move(attempts_.back());
+  attempts_.pop_back();
+  const uint32_t end = here();
   JumpList done;
-  jump(done, s.span);
+  jump(done, e.span);
   handler.handler = here();
-  handler.reg = error;
-  if (s.error) {
-    bind_register(*s.error, error, s.error->span);
-    if (s.error->is_captured) {
-      variable_slots_[s.error->index].kind = RootKind::cell;
-      emit(Opcode::box, s.error->span, error);
-    }
+  bind_register(*e.error, handler.reg, e.error->span);
+  if (e.error->is_captured) {
+    variable_slots_[e.error->index].kind = RootKind::cell;
+    emit(Opcode::box, e.error->span, handler.reg);
   }
-  block(*s.handler);
+  part(*e.handler, dst);
   patch_here(done);
-  if (handler.end > handler.begin) proto_->handlers.push_back(handler);
+  add_handlers(attempt, end, handler);
+}
+
+/// Compiles a `try` and its `finally`, which is compiled for each way out: the end, an error, and jumps (leave()).
+void FunctionCompiler::guarded(const TryExpr& e, std::optional<Reg> dst) {
+  Scope scope(*this);
+  Handler handler;
+  handler.reg = allocate(e.span);
+  handler.holds_failure = true;
+  const std::optional<Reg> result = dst ? std::optional(allocate(e.span)) : std::nullopt;  // `last` may read dst
+  attempts_.push_back({e.last, loops_.size(), here(), {}});
+  if (e.handler) caught(e, result);
+  else part(*e.body, result);
+  const Attempt attempt = std::move(attempts_.back());
+  attempts_.pop_back();
+  const uint32_t end = here();
+  block(*e.last);
+  JumpList done;
+  jump(done, e.span);
+  handler.handler = here();
+  block(*e.last);
+  emit(Opcode::rethrow, e.span, handler.reg);
+  patch_here(done);
+  if (dst) emit(Opcode::move, e.span, *dst, *result);
+  add_handlers(attempt, end, handler);
+}
+
+/// Adds a handler for the code of a `try` up to `end`, without that of jumps out of it.
+void FunctionCompiler::add_handlers(const Attempt& attempt, uint32_t end, Handler handler) {
+  uint32_t begin = attempt.begin;
+  const auto add = [&](uint32_t to) {
+    handler.begin = begin;
+    handler.end = to;
+    if (to > begin) proto_->handlers.push_back(handler);
+  };
+  for (const auto& [gap_begin, gap_end] : attempt.gaps) {
+    add(gap_begin);
+    begin = gap_end;
+  }
+  add(end);
+}
+
+/// Compiles the `finally` blocks that a jump out of `loops` loops runs, the innermost first. Returns where each `try`
+/// has been left, so that it does not catch what comes then.
+FunctionCompiler::JumpList FunctionCompiler::leave(size_t loops) {
+  JumpList begins;
+  std::vector<Attempt> inner;
+  while (!attempts_.empty() && attempts_.back().loops >= loops) {
+    begins.push_back(here());
+    inner.push_back(std::move(attempts_.back()));
+    attempts_.pop_back();
+    if (inner.back().last) block(*inner.back().last);
+  }
+  for (; !inner.empty(); inner.pop_back()) attempts_.push_back(std::move(inner.back()));
+  return begins;
+}
+
+/// Ends the code of a jump that began with leave().
+void FunctionCompiler::left(const JumpList& begins) {
+  for (size_t i = 0; i < begins.size(); ++i) attempts_[attempts_.size() - 1 - i].gaps.push_back({begins[i], here()});
+}
+
+void FunctionCompiler::jump_out(JumpList& targets, Span span) {
+  const JumpList begins = leave(loops_.size());
+  jump(targets, span);
+  left(begins);
 }
 
 }  // namespace tsl

@@ -56,7 +56,8 @@ template <class Read, class Write> void visit_ranges(const Proto& proto, const I
       for (const TemplatePart& part : proto.templates[i.c]) count += part.register_count();
       return read(i.b, static_cast<uint16_t>(count));
     }
-    case RangedOpcode::unpack: return write(i.a, i.c);
+    case RangedOpcode::unpack:
+    case RangedOpcode::unpack_rest: return write(i.a, i.c);
     case RangedOpcode::get_items: return read(i.b, static_cast<uint16_t>(1 + proto.index_shapes[i.c].operand_count));
     case RangedOpcode::set_path: {
       read(i.b, static_cast<uint16_t>(proto.paths[i.c].operand_count + 1));
@@ -68,6 +69,9 @@ template <class Read, class Write> void visit_ranges(const Proto& proto, const I
     case RangedOpcode::call: read(i.a, static_cast<uint16_t>(1 + i.b)); return write(i.a, 1);
     case RangedOpcode::call_named:
       read(i.a, static_cast<uint16_t>(1 + proto.call_shapes[i.b].count()));
+      return write(i.a, 1);
+    case RangedOpcode::call_spread:
+      read(i.a, static_cast<uint16_t>(2 + proto.call_shapes[i.b].names.size()));
       return write(i.a, 1);
     case RangedOpcode::method: read(static_cast<uint16_t>(i.a + 1), i.b); return write(i.a, 1);
     case RangedOpcode::method_named:
@@ -93,7 +97,7 @@ template <class Read, class Write> void visit_ranges(const Proto& proto, const I
 }
 
 bool is_test(Opcode op) {
-  return (op >= Opcode::test && op <= Opcode::test_ge_k) || op == Opcode::next_range || op == Opcode::next_each ||
+  return (op >= Opcode::test && op <= Opcode::test_settled) || op == Opcode::next_range || op == Opcode::next_each ||
          op == Opcode::test_given;
 }
 

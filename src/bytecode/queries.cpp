@@ -7,7 +7,7 @@ namespace tsl {
 using namespace ast;
 
 bool contains_statements(const Expr& e) {
-  if (e.kind == ExprKind::if_ || e.kind == ExprKind::block) return true;
+  if (e.kind == ExprKind::if_ || e.kind == ExprKind::try_ || e.kind == ExprKind::block) return true;
   bool found = false;  // a lambda's are its own
   for_each_part(e, [&](const Expr& part) { found = found || contains_statements(part); });
   return found;

@@ -19,7 +19,8 @@ struct KeywordRow {
 
 const KeywordRow kKeywords[] = {
     {{"let"},
-     "let x = 1     let (a, b) = pair\n  declares a variable that keeps its value; `var` declares one to assign to"},
+     "let x = 1     let (a, ...rest) = xs     let {a, b: x} = r\n  declares a variable that keeps its value; `var` "
+     "declares one to assign to"},
     {{"var"},
      "var x = 1     x += 1\n  declares a variable that can be assigned to; var(x) is the variance of a tensor"},
     {{"fn", "return"},
@@ -42,8 +43,10 @@ const KeywordRow kKeywords[] = {
     {{"import", "from", "as"},
      "import nn     import \"./util.tsl\" as util     from nn import linear as dense\n"
      "  binds a module of the standard library or a file, or names in it"},
-    {{"try", "catch"},
-     "try { … } catch e { print(e.name, e.message) }\n  runs the second block if there is an error in the first"},
+    {{"try", "catch", "finally"},
+     "let n = try { int(s) } catch e { 0 } finally { print(s) }\n"
+     "  runs the second block if there is an error in the first, and the third in any case; the value is that of the "
+     "first or second"},
     {{"and", "or", "not"},
      "a and b     a or b     not a\n  combines conditions; the right side is computed only if it matters"},
     {{"true", "false"}, "true     false\n  the values of conditions"},

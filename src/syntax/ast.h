@@ -54,16 +54,18 @@ enum class ExprKind : uint8_t {
   range,
   unary,
   binary,
+  chain,
   logical,
   call,
   index,
   field,
   lambda,
   if_,
+  try_,
   block
 };
 
-enum class UnaryOp : uint8_t { negate, bit_not, logical_not };
+enum class UnaryOp : uint8_t { negate, plus, bit_not, logical_not };
 
 enum class BinaryOp : uint8_t {
   add,
@@ -83,7 +85,9 @@ enum class BinaryOp : uint8_t {
   in,
   bit_or,
   bit_xor,
-  bit_and
+  bit_and,
+  left_shift,
+  right_shift
 };
 
 enum class LogicalOp : uint8_t { and_, or_ };
@@ -170,6 +174,16 @@ struct BinaryExpr : Expr {
   Expr* right;
   Span op_span;
 };
+/// A chain of comparisons, `a < b <= c`: each operand but the ends stands in two.
+struct ChainLink {
+  BinaryOp op;
+  Span op_span;
+  Expr* right;
+};
+struct ChainExpr : Expr {
+  Expr* first;
+  List<ChainLink> links;
+};
 struct LogicalExpr : Expr {
   LogicalOp op;
   Expr* left;
@@ -180,6 +194,7 @@ struct Argument {
   Name name;  // null for a positional argument
   Expr* value;
   Span span;
+  bool is_spread = false;  // `...value`: the items of a list, each an argument
 };
 /// A call `f(a, k: b)`. `x |> f(a)` becomes f(x, a) with `is_pipe`. A callee that is a FieldExpr is a method call if
 /// the object is neither a record nor a module: x.sum(axis: 0) means sum(x, axis: 0).
@@ -217,6 +232,14 @@ struct IfExpr : Expr {
   Block* then;
   Expr* otherwise;
 };
+/// `try { … } catch e { … } finally { … }`, as expression or statement. `handler` or `last` is null if it is missing;
+/// the value is that of the body, or of the handler.
+struct TryExpr : Expr {
+  Block* body;
+  Variable* error;
+  Block* handler;
+  Block* last;
+};
 /// A block in expression position (a branch of `if`): its last expression is its value.
 struct BlockExpr : Expr {
   Block* block;
@@ -224,12 +247,15 @@ struct BlockExpr : Expr {
 
 // ---- Patterns and annotations --------------------------------------------------------------------
 
-/// The target of `let`, `var`, `for` and parameters: a name, or a tuple of patterns. `_` binds nothing.
+/// The target of `let`, `var` and `for`: a name, the items of a tuple or list, or the fields of a record. `_` binds
+/// nothing.
 struct Pattern {
+  enum class Kind : uint8_t { name, items, fields } kind = Kind::name;
   Span span;
   Variable* variable = nullptr;  // set for a name
-  List<Pattern*> items;          // set for a tuple
-  bool is_tuple = false;
+  List<Pattern*> items;          // set for the others
+  List<Name> keys;               // of fields: the key of each item
+  std::optional<size_t> rest;    // which of the items is `...name`
 };
 
 /// One dimension in `f32[b, 64]`: a literal size, or a name that is bound by its first use.
@@ -288,6 +314,7 @@ struct Function {
   std::string_view doc;  // the `##` lines, joined by newlines
   List<Attribute> attributes;
   List<Parameter> parameters;
+  Variable* rest = nullptr;  // `...rest`, the list of all further arguments; null if there is none
   Annotation* returns = nullptr;
   Block* body = nullptr;  // for `= expr`, a block of one Return
   Function* enclosing = nullptr;
@@ -301,19 +328,7 @@ struct Function {
 
 // ---- Statements ----------------------------------------------------------------------------------
 
-enum class StmtKind : uint8_t {
-  expr,
-  declare,
-  assign,
-  function,
-  return_,
-  while_,
-  for_,
-  break_,
-  continue_,
-  import,
-  try_
-};
+enum class StmtKind : uint8_t { expr, declare, assign, function, return_, while_, for_, break_, continue_, import };
 
 struct Stmt {
   StmtKind kind;
@@ -371,11 +386,6 @@ struct ImportStmt : Stmt {
   bool is_file;
   Variable* variable;
   List<ImportedName> names;
-};
-struct TryStmt : Stmt {
-  Block* body;
-  Variable* error;
-  Block* handler;
 };
 
 /// A parsed and resolved module. Owns its tree.

@@ -222,7 +222,7 @@ std::string Diagnosis::expect_any() const {
 
 std::vector<std::string> Diagnosis::notes() const {
   const size_t type = found_.getType();
-  const bool is_keyword = type >= TslParser::LET && type <= TslParser::CATCH;
+  const bool is_keyword = type >= TslParser::LET && type <= TslParser::FINALLY;
   if (expects(TslParser::CATCH)) return {"a `try` needs its `catch`: `try { … } catch e { … }`"};
   if (is_keyword && expects(TslParser::NAME) && !expects_operand()) {
     return {fmt::format("'{}' is a keyword", text_of(found_))};

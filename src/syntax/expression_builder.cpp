@@ -34,6 +34,8 @@ BinaryOp binary_op(size_t type) {
     case Parser::BAR: return BinaryOp::bit_or;
     case Parser::CARET: return BinaryOp::bit_xor;
     case Parser::AMPERSAND: return BinaryOp::bit_and;
+    case Parser::SHIFT_LEFT: return BinaryOp::left_shift;
+    case Parser::SHIFT_RIGHT: return BinaryOp::right_shift;
     default: return BinaryOp::in;  // `in` and `not in`
   }
 }
@@ -47,11 +49,16 @@ bool is_comparison(size_t type) {
     case Parser::LESS:
     case Parser::LESS_EQUAL:
     case Parser::GREATER:
-    case Parser::GREATER_EQUAL:
-    case Parser::IN:
-    case Parser::NOT: return true;
+    case Parser::GREATER_EQUAL: return true;
     default: return false;
   }
+}
+
+bool is_membership(size_t type) { return type == Parser::IN || type == Parser::NOT; }
+
+/// Whether the left operand is an operation of two operands, without parentheses, whose operator `is` holds for.
+template <class Is> bool has_open_left(const Parser::ExpressionContext* context, Is is) {
+  return context->left->op && context->left->left && is(context->left->op->getType());
 }
 
 }  // namespace
@@ -80,8 +87,11 @@ Expr* TreeBuilder::expression(Parser::ExpressionContext* context) {
 
 Expr* TreeBuilder::operand(Parser::ExpressionContext* context) {
   if (context->atom) return primary(context->atom);
-  if (context->op->getType() == Parser::MINUS) return negation(context);
-  const UnaryOp op = context->op->getType() == Parser::TILDE ? UnaryOp::bit_not : UnaryOp::logical_not;
+  const size_t type = context->op->getType();
+  if (type == Parser::MINUS) return negation(context);
+  const UnaryOp op = type == Parser::PLUS    ? UnaryOp::plus
+                     : type == Parser::TILDE ? UnaryOp::bit_not
+                                             : UnaryOp::logical_not;
   Expr* value = expression(context->right);
   return make<UnaryExpr>(ExprKind::unary, span_of(*context), op, value);
 }
@@ -106,6 +116,7 @@ Expr* TreeBuilder::extend(Expr* left, Parser::ExpressionContext* context) {
     return make<LogicalExpr>(ExprKind::logical, span, op, left, expression(context->right));
   }
   check_chain(context);
+  if (is_comparison(type) && has_open_left(context, is_comparison)) return chain(left, context);
   if (is_range(type)) {
     Expr* end = expression(context->right);
     return make<RangeExpr>(ExprKind::range, span, left, end, type == Parser::CLOSED_RANGE);
@@ -113,18 +124,35 @@ Expr* TreeBuilder::extend(Expr* left, Parser::ExpressionContext* context) {
   return binary(left, context);
 }
 
-/// Rejects chained comparisons and ranges: `a < b < c` would compare a bool.
+/// Rejects chains that have no meaning. What stands in parentheses is no part of a chain.
 void TreeBuilder::check_chain(Parser::ExpressionContext* context) const {
-  if (!context->left->op || !context->left->left) return;
-  const size_t inner = context->left->op->getType();
-  const size_t outer = context->op->getType();
-  if (is_comparison(inner) && is_comparison(outer)) {
-    fail_at(ErrorName::chained_operators, span_of(*context->op), "comparisons cannot be chained",
+  const size_t type = context->op->getType();
+  const auto compares = [](size_t inner) { return is_comparison(inner) || is_membership(inner); };
+  if ((is_membership(type) && has_open_left(context, compares)) ||
+      (is_comparison(type) && has_open_left(context, is_membership))) {
+    fail_at(ErrorName::chained_operators, span_of(*context->op), "`in` cannot be chained with other comparisons",
             {"join two with 'and', or put one in parentheses"});
   }
-  if (is_range(inner) && is_range(outer)) {
+  if (is_range(type) && has_open_left(context, is_range))
     fail_at(ErrorName::chained_operators, span_of(*context->op), "ranges cannot be chained");
+}
+
+/// Adds a comparison to the one or the chain on its left: `a < b < c`.
+Expr* TreeBuilder::chain(Expr* left, Parser::ExpressionContext* context) {
+  std::vector<ChainLink> links;
+  Expr* first = nullptr;
+  if (left->kind == ExprKind::chain) {
+    const auto& chain = as<ChainExpr>(*left);
+    first = chain.first;
+    links.assign(chain.links.begin(), chain.links.end());
+  } else {
+    const auto& compared = as<BinaryExpr>(*left);
+    first = compared.left;
+    links.push_back({compared.op, compared.op_span, compared.right});
   }
+  Expr* right = expression(context->right);
+  links.push_back({binary_op(context->op->getType()), span_of(*context->op), right});
+  return make<ChainExpr>(ExprKind::chain, span_of(*context), first, arena_.copy(links));
 }
 
 Expr* TreeBuilder::binary(Expr* left, Parser::ExpressionContext* context) {
@@ -169,12 +197,14 @@ Expr* TreeBuilder::pipe(Expr* left, Parser::ExpressionContext* context) {
     case ExprKind::range:
     case ExprKind::unary:
     case ExprKind::binary:
+    case ExprKind::chain:
     case ExprKind::logical:
     case ExprKind::call:
     case ExprKind::index:
     case ExprKind::field:
     case ExprKind::lambda:
     case ExprKind::if_:
+    case ExprKind::try_:
     case ExprKind::block: break;
   }
   return make<CallExpr>(ExprKind::call, span_of(*context), callee, arena_.copy(args), true);
@@ -227,6 +257,7 @@ List<Argument> TreeBuilder::arguments(const std::vector<Parser::ArgumentContext*
   args.reserve(contexts.size());
   for (Parser::ArgumentContext* context : contexts) {
     Argument argument{nullptr, nullptr, span_of(*context)};
+    argument.is_spread = context->start->getType() == Parser::ELLIPSIS;
     if (context->NAME()) {
       argument.name = name_of(*context->NAME()->getSymbol());
       if (!names.insert(argument.name).second) {
@@ -269,6 +300,7 @@ Expr* TreeBuilder::primary(Parser::PrimaryContext* context) {
       Parser::LambdaContext* lambda = context->lambda();
       return make<LambdaExpr>(ExprKind::lambda, span, function(span, lambda->signature(), lambda->functionBody()));
     }
+    case Parser::TRY: return attempt(context->attempt());
     default: return conditional(context->conditional());
   }
 }
@@ -358,6 +390,14 @@ Expr* TreeBuilder::conditional(Parser::ConditionalContext* context) {
   Expr* condition = expression(context->expression());
   Block* then = block(context->block(0));
   return make<IfExpr>(ExprKind::if_, whole, condition, then, otherwise);
+}
+
+Expr* TreeBuilder::attempt(Parser::AttemptContext* context) {
+  Block* body = block(context->block(0));
+  Variable* error = context->NAME() ? variable(*context->NAME()->getSymbol()) : nullptr;
+  Block* handler = error ? block(context->block(1)) : nullptr;
+  Block* last = context->last ? block(context->last) : nullptr;
+  return make<TryExpr>(ExprKind::try_, span_of(*context), body, error, handler, last);
 }
 
 Expr* TreeBuilder::fstring(Parser::FstringContext* context) {

@@ -26,6 +26,7 @@ enum class Level : int {
   bit_xor,
   bit_and,
   range,
+  shift,
   sum,
   product,
   negate,
@@ -60,6 +61,8 @@ Operator operator_of(BinaryOp op) {
     case BinaryOp::bit_or: return {"|", Level::bit_or};
     case BinaryOp::bit_xor: return {"^", Level::bit_xor};
     case BinaryOp::bit_and: return {"&", Level::bit_and};
+    case BinaryOp::left_shift: return {"<<", Level::shift};
+    case BinaryOp::right_shift: return {">>", Level::shift};
   }
   return {};
 }
@@ -67,6 +70,7 @@ Operator operator_of(BinaryOp op) {
 Operator operator_of(UnaryOp op) {
   switch (op) {
     case UnaryOp::negate: return {"-", Level::negate};
+    case UnaryOp::plus: return {"+", Level::negate};
     case UnaryOp::bit_not: return {"~", Level::negate};
     case UnaryOp::logical_not: return {"not ", Level::not_};
   }
@@ -120,12 +124,14 @@ std::string literal_text(const Expr& e) {
     case ExprKind::range:
     case ExprKind::unary:
     case ExprKind::binary:
+    case ExprKind::chain:
     case ExprKind::logical:
     case ExprKind::call:
     case ExprKind::index:
     case ExprKind::field:
     case ExprKind::lambda:
     case ExprKind::if_:
+    case ExprKind::try_:
     case ExprKind::block: break;
   }
   return "nil";
@@ -152,8 +158,10 @@ class Formatter {
   void operation(const Expr& e);
   void unary(const UnaryExpr& unary);
   void binary(const BinaryExpr& binary);
+  void chain(const ChainExpr& chain);
   void pipe(const CallExpr& call);
   void conditional(const IfExpr& conditional);
+  void attempt(const TryExpr& e);
   void record(const RecordExpr& record);
   void map(const MapExpr& map);
   void index(const IndexExpr& index);
@@ -222,7 +230,7 @@ void Formatter::statement(const Stmt& s) {
     case StmtKind::expr: return expression(*as<ExprStmt>(s).value);
     case StmtKind::declare: {
       const Pattern* first = as<DeclareStmt>(s).pattern;
-      while (first->is_tuple && !first->items.empty()) first = first->items[0];
+      while (!first->items.empty()) first = first->items[0];
       out_ += first->variable && first->variable->is_mutable ? "var " : "let ";
       pattern(*as<DeclareStmt>(s).pattern);
       out_ += " = ";
@@ -255,25 +263,26 @@ void Formatter::statement(const Stmt& s) {
     case StmtKind::break_: out_ += "break"; return;
     case StmtKind::continue_: out_ += "continue"; return;
     case StmtKind::import: return import(as<ImportStmt>(s));
-    case StmtKind::try_:
-      out_ += "try ";
-      block(*as<TryStmt>(s).body);
-      out_ += " catch " + *as<TryStmt>(s).error->name + " ";
-      return block(*as<TryStmt>(s).handler);
   }
 }
 
 void Formatter::pattern(const Pattern& pattern_) {
-  if (!pattern_.is_tuple) {
+  if (pattern_.kind == Pattern::Kind::name) {
     out_ += pattern_.variable ? *pattern_.variable->name : "_";
     return;
   }
-  out_ += "(";
+  const bool has_fields = pattern_.kind == Pattern::Kind::fields;
+  out_ += has_fields ? "{" : "(";
   for (size_t i = 0; i < pattern_.items.size(); ++i) {
+    const Pattern& item = *pattern_.items[i];
     if (i > 0) out_ += ", ";
-    pattern(*pattern_.items[i]);
+    if (pattern_.rest == i) out_ += "...";
+    const bool is_key = has_fields && pattern_.rest != i;
+    const bool is_short = is_key && item.variable && item.variable->name == pattern_.keys[i];
+    if (is_key && !is_short) out_ += *pattern_.keys[i] + ": ";
+    pattern(item);
   }
-  out_ += pattern_.items.size() == 1 ? ",)" : ")";
+  out_ += has_fields ? "}" : pattern_.items.size() == 1 && !pattern_.rest ? ",)" : ")";
 }
 
 void Formatter::import(const ImportStmt& import) {
@@ -323,6 +332,7 @@ void Formatter::signature(const Function& function) {
       expression(*parameter.default_value);
     }
   }
+  if (function.rest) out_ += (is_first ? "..." : ", ...") + *function.rest->name;
   out_ += ")";
   if (!function.returns) return;
   out_ += " -> ";
@@ -353,10 +363,12 @@ Level Formatter::level_of(const Expr& e) {
       return is_negative ? Level::negate : Level::postfix;
     }
     case ExprKind::lambda:
-    case ExprKind::if_: return Level::open;
+    case ExprKind::if_:
+    case ExprKind::try_: return Level::open;
     case ExprKind::range: return Level::range;
     case ExprKind::unary: return operator_of(as<UnaryExpr>(e).op).level;
     case ExprKind::binary: return operator_of(as<BinaryExpr>(e).op).level;
+    case ExprKind::chain: return Level::compare;
     case ExprKind::logical: return operator_of(as<LogicalExpr>(e).op).level;
     case ExprKind::call: return as<CallExpr>(e).is_pipe ? Level::pipe : Level::postfix;
     case ExprKind::nil:
@@ -395,6 +407,7 @@ void Formatter::bare(const Expr& e) {
     case ExprKind::range:
     case ExprKind::unary:
     case ExprKind::binary:
+    case ExprKind::chain:
     case ExprKind::logical: return operation(e);
     case ExprKind::call:
       if (as<CallExpr>(e).is_pipe) return pipe(as<CallExpr>(e));
@@ -410,6 +423,7 @@ void Formatter::bare(const Expr& e) {
       signature(*as<LambdaExpr>(e).function);
       return body(*as<LambdaExpr>(e).function);
     case ExprKind::if_: return conditional(as<IfExpr>(e));
+    case ExprKind::try_: return attempt(as<TryExpr>(e));
     case ExprKind::block: return block(*as<BlockExpr>(e).block);
     case ExprKind::nil:
     case ExprKind::boolean:
@@ -424,6 +438,7 @@ void Formatter::bare(const Expr& e) {
 void Formatter::operation(const Expr& e) {
   if (e.kind == ExprKind::unary) return unary(as<UnaryExpr>(e));
   if (e.kind == ExprKind::binary) return binary(as<BinaryExpr>(e));
+  if (e.kind == ExprKind::chain) return chain(as<ChainExpr>(e));
   if (e.kind == ExprKind::range) {
     expression(*as<RangeExpr>(e).begin, tighter(Level::range));
     out_ += as<RangeExpr>(e).closed ? "..=" : "..";
@@ -456,6 +471,14 @@ void Formatter::binary(const BinaryExpr& binary) {
   expression(*binary.right, is_power ? op.level : tighter(op.level));
 }
 
+void Formatter::chain(const ChainExpr& chain) {
+  expression(*chain.first, tighter(Level::compare));
+  for (const ChainLink& link : chain.links) {
+    out_ += fmt::format(" {} ", operator_of(link.op).text);
+    expression(*link.right, tighter(Level::compare));
+  }
+}
+
 /// Formats `x |> f(a)`, or `x |> (f(a))` where the result of f(a) is called.
 void Formatter::pipe(const CallExpr& call) {
   expression(*call.args[0].value, Level::pipe);
@@ -475,6 +498,18 @@ void Formatter::conditional(const IfExpr& conditional_) {
   if (!conditional_.otherwise) return;
   out_ += " else ";
   bare(*conditional_.otherwise);
+}
+
+void Formatter::attempt(const TryExpr& e) {
+  out_ += "try ";
+  block(*e.body);
+  if (e.handler) {
+    out_ += " catch " + *e.error->name + " ";
+    block(*e.handler);
+  }
+  if (!e.last) return;
+  out_ += " finally ";
+  block(*e.last);
 }
 
 void Formatter::record(const RecordExpr& record) {
@@ -565,6 +600,7 @@ void Formatter::arguments(List<Argument> args) {
   for (size_t i = 0; i < args.size(); ++i) {
     if (i > 0) out_ += ", ";
     if (args[i].name) out_ += *args[i].name + ": ";
+    if (args[i].is_spread) out_ += "...";
     expression(*args[i].value);
   }
   out_ += ")";

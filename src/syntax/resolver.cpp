@@ -50,7 +50,7 @@ class Resolver {
   void hoist_functions(const Block& block);
   void statement(Stmt& statement);
   void loop(const Block& body, const Pattern* each);
-  void try_statement(const TryStmt& attempt);
+  void attempt(const TryExpr& attempt);
   void import(const ImportStmt& import);
   void assign(const AssignStmt& assignment);
   void target(Expr& target);
@@ -250,6 +250,13 @@ void Resolver::parameters(Function& function) {
     declare(parameter.variable, Origin::parameter);
     if (parameter.annotation) annotation(*parameter.annotation, Origin::dimension);
   }
+  if (function.rest) {
+    if (scopes_.back().count(function.rest->name) && *function.rest->name != "_") {
+      complain(ErrorName::repeated_name, function.rest->span,
+               fmt::format("parameter '{}' is declared twice", *function.rest->name));
+    }
+    declare(function.rest, Origin::parameter);
+  }
   if (function.returns) annotation(*function.returns, Origin::result_dimension);
 }
 
@@ -331,7 +338,6 @@ void Resolver::statement(Stmt& statement) {
       }
       return;
     case StmtKind::import: return import(as<ImportStmt>(statement));
-    case StmtKind::try_: return try_statement(as<TryStmt>(statement));
   }
 }
 
@@ -348,12 +354,15 @@ void Resolver::loop(const Block& body, const Pattern* each) {
   scopes_.pop_back();
 }
 
-void Resolver::try_statement(const TryStmt& attempt) {
+void Resolver::attempt(const TryExpr& attempt) {
   block(*attempt.body);
-  scopes_.emplace_back();
-  declare(attempt.error, Origin::error);
-  block(*attempt.handler);
-  scopes_.pop_back();
+  if (attempt.handler) {
+    scopes_.emplace_back();
+    declare(attempt.error, Origin::error);
+    block(*attempt.handler);
+    scopes_.pop_back();
+  }
+  if (attempt.last) block(*attempt.last);
 }
 
 void Resolver::import(const ImportStmt& import) {
@@ -479,6 +488,10 @@ void Resolver::expression(Expr& e) {
     case ExprKind::range: expression(*as<RangeExpr>(e).begin); return expression(*as<RangeExpr>(e).end);
     case ExprKind::unary: return expression(*as<UnaryExpr>(e).operand);
     case ExprKind::binary: expression(*as<BinaryExpr>(e).left); return expression(*as<BinaryExpr>(e).right);
+    case ExprKind::chain:
+      expression(*as<ChainExpr>(e).first);
+      for (const ChainLink& link : as<ChainExpr>(e).links) expression(*link.right);
+      return;
     case ExprKind::logical: expression(*as<LogicalExpr>(e).left); return expression(*as<LogicalExpr>(e).right);
     case ExprKind::call:
       expression(*as<CallExpr>(e).callee);
@@ -488,6 +501,7 @@ void Resolver::expression(Expr& e) {
     case ExprKind::field: return expression(*as<FieldExpr>(e).object);
     case ExprKind::lambda: return function(*as<LambdaExpr>(e).function);
     case ExprKind::if_: return conditional(as<IfExpr>(e));
+    case ExprKind::try_: return attempt(as<TryExpr>(e));
     case ExprKind::block: return block(*as<BlockExpr>(e).block);
   }
 }

@@ -52,11 +52,11 @@ bool ends_operand(size_t type) {
 
 /// Whether a block follows that is indented from the line of this keyword, wherever its brace is.
 bool heads_block(size_t type) {
-  return is_one_of(type,
-                   {Tokens::FN, Tokens::IF, Tokens::ELSE, Tokens::WHILE, Tokens::FOR, Tokens::TRY, Tokens::CATCH});
+  return is_one_of(type, {Tokens::FN, Tokens::IF, Tokens::ELSE, Tokens::WHILE, Tokens::FOR, Tokens::TRY, Tokens::CATCH,
+                          Tokens::FINALLY});
 }
 
-bool continues_block(size_t type) { return type == Tokens::ELSE || type == Tokens::CATCH; }
+bool continues_block(size_t type) { return type == Tokens::ELSE || type == Tokens::CATCH || type == Tokens::FINALLY; }
 
 std::string_view without_trailing_blanks(std::string_view text) {
   const size_t last = text.find_last_not_of(" \t\r\f");
@@ -123,7 +123,7 @@ std::vector<Item> read_items(const Source& source, uint32_t id) {
 /// The token before a place in a line, and what it depends on.
 struct Before {
   size_t type = 0;
-  bool is_prefix = false;  // a '-' that negates, a '~', or the '@' of an attribute
+  bool is_prefix = false;  // a '-' or '+' that is a sign, a '~', or the '@' of an attribute
   size_t bracket = 0;      // the innermost open bracket, 0 for none
 };
 
@@ -222,8 +222,9 @@ class Layout {
     }
     note_bracket(item);
     line.code += item.text;
-    const bool negates = item.type == Tokens::MINUS && (item.starts_statement || !ends_operand(before_.type));
-    before_ = {item.type, negates || item.type == Tokens::TILDE || (item.type == Tokens::AT && item.starts_statement),
+    const bool may_sign = item.type == Tokens::MINUS || item.type == Tokens::PLUS;
+    const bool is_sign = may_sign && (item.starts_statement || !ends_operand(before_.type));
+    before_ = {item.type, is_sign || item.type == Tokens::TILDE || (item.type == Tokens::AT && item.starts_statement),
                bracket};
   }
 

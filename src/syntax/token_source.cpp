@@ -40,6 +40,8 @@ constexpr size_t kContinuing[] = {Tokens::PLUS,
                                   Tokens::LESS_EQUAL,
                                   Tokens::GREATER,
                                   Tokens::GREATER_EQUAL,
+                                  Tokens::SHIFT_LEFT,
+                                  Tokens::SHIFT_RIGHT,
                                   Tokens::TILDE,
                                   Tokens::AMPERSAND,
                                   Tokens::CARET,
@@ -59,17 +61,17 @@ constexpr size_t kContinuing[] = {Tokens::PLUS,
                                   Tokens::TRY};
 
 /// Tokens after which '{' opens a block: ends of expressions and types, `else` and `try`.
-constexpr size_t kBeforeBlock[] = {
-    Tokens::NAME,        Tokens::NUMBER,        Tokens::STRING,      Tokens::FSTRING_CLOSE,
-    Tokens::PAREN_CLOSE, Tokens::BRACKET_CLOSE, Tokens::BRACE_CLOSE, Tokens::TRUE,
-    Tokens::FALSE,       Tokens::NIL,           Tokens::FN,          Tokens::ELSE,
-    Tokens::TRY};
+constexpr size_t kBeforeBlock[] = {Tokens::NAME,          Tokens::NUMBER,      Tokens::STRING,
+                                   Tokens::FSTRING_CLOSE, Tokens::PAREN_CLOSE, Tokens::BRACKET_CLOSE,
+                                   Tokens::BRACE_CLOSE,   Tokens::TRUE,        Tokens::FALSE,
+                                   Tokens::NIL,           Tokens::FN,          Tokens::ELSE,
+                                   Tokens::TRY,           Tokens::FINALLY};
 
 template <size_t N> bool is_among(const size_t (&types)[N], size_t type) {
   return std::find(std::begin(types), std::end(types), type) != std::end(types);
 }
 
-bool is_keyword(size_t type) { return type >= Tokens::LET && type <= Tokens::CATCH; }
+bool is_keyword(size_t type) { return type >= Tokens::LET && type <= Tokens::FINALLY; }
 
 bool starts_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (static_cast<unsigned char>(c) & 0x80);
@@ -77,7 +79,7 @@ bool starts_name(char c) {
 
 /// Whether a `var` before '(' calls the variance: in a declaration, a tuple of names and '=' follow.
 bool calls(std::string_view text, const Token& var) {
-  constexpr std::string_view kBlanks = " \t\r\n", kPattern = " \t\r\n,";
+  constexpr std::string_view kBlanks = " \t\r\n", kPattern = " \t\r\n,.";
   size_t at = text.find_first_not_of(kBlanks, var.getStopIndex() + 1);
   if (at == std::string_view::npos || text[at] != '(') return false;
   for (int depth = 0; at < text.size(); ++at) {
@@ -228,7 +230,7 @@ bool TokenSource::ends_statement(const Token& next) const {
     const size_t after = next.getStopIndex() + 1;
     return after >= stream_.text().size() || !starts_name(stream_.text()[after]);
   }
-  const bool continues_block = type == Tokens::ELSE || type == Tokens::CATCH;
+  const bool continues_block = type == Tokens::ELSE || type == Tokens::CATCH || type == Tokens::FINALLY;
   return !(continues_block && previous_ == Tokens::BRACE_CLOSE);
 }
 

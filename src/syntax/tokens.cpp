@@ -34,7 +34,7 @@ TokenClass class_of(size_t type) {
     case Tokens::BRACE_CLOSE:
     case Tokens::HOLE_CLOSE: return TokenClass::closing;
     case Tokens::ERROR: return TokenClass::error;
-    default: return type >= Tokens::LET && type <= Tokens::CATCH ? TokenClass::keyword : TokenClass::operation;
+    default: return type >= Tokens::LET && type <= Tokens::FINALLY ? TokenClass::keyword : TokenClass::operation;
   }
 }
 
@@ -62,9 +62,9 @@ size_t append_tokens(std::string_view text, size_t begin, std::vector<TextToken>
 }  // namespace
 
 std::span<const std::string_view> keywords() {
-  static constexpr std::string_view kWords[] = {"and", "as",     "break", "catch",  "continue", "else", "false", "fn",
-                                                "for", "from",   "if",    "import", "in",       "let",  "nil",   "not",
-                                                "or",  "return", "true",  "try",    "var",      "while"};
+  static constexpr std::string_view kWords[] = {"and", "as",  "break",  "catch", "continue", "else", "false", "finally",
+                                                "fn",  "for", "from",   "if",    "import",   "in",   "let",   "nil",
+                                                "not", "or",  "return", "true",  "try",      "var",  "while"};
   return kWords;
 }
 

@@ -122,20 +122,15 @@ Stmt* TreeBuilder::statement_of(Parser::StatementContext* context) {
     }
     case Parser::WHILE: {
       Expr* condition = expression(context->expression());
-      return make<WhileStmt>(StmtKind::while_, span, condition, block(context->block(0)));
+      return make<WhileStmt>(StmtKind::while_, span, condition, block(context->block()));
     }
     case Parser::FOR: {
       Pattern* each = pattern(context->pattern(), false);
       Expr* iterable = expression(context->expression());
-      return make<ForStmt>(StmtKind::for_, span, each, iterable, block(context->block(0)));
+      return make<ForStmt>(StmtKind::for_, span, each, iterable, block(context->block()));
     }
     case Parser::BREAK: return make<BreakStmt>(StmtKind::break_, span);
     case Parser::CONTINUE: return make<ContinueStmt>(StmtKind::continue_, span);
-    case Parser::TRY: {
-      Block* attempt = block(context->block(0));
-      Variable* error = variable(*context->NAME()->getSymbol());
-      return make<TryStmt>(StmtKind::try_, span, attempt, error, block(context->block(1)));
-    }
     default:
       if (Parser::FunctionContext* declared = context->function()) return function_statement(declared);
       return evaluation(context->evaluation());
@@ -209,9 +204,11 @@ void TreeBuilder::check_target(const Expr& target, bool has_op) const {
     case ExprKind::range:
     case ExprKind::unary:
     case ExprKind::binary:
+    case ExprKind::chain:
     case ExprKind::logical:
     case ExprKind::lambda:
     case ExprKind::if_:
+    case ExprKind::try_:
     case ExprKind::block: break;
   }
   fail_at(ErrorName::wrong_assignment_target, target.span, "this cannot be assigned to");
@@ -259,19 +256,36 @@ Stmt* TreeBuilder::module_import(Parser::ModuleImportContext* context) {
 
 Pattern* TreeBuilder::pattern(Parser::PatternContext* context, bool is_mutable) {
   return nested(span_of(*context), [&] {
+    if (context->NAME()) return name_pattern(*context->NAME()->getSymbol(), is_mutable);
     Pattern made;
     made.span = span_of(*context);
-    if (context->NAME()) {
-      const Token& name = *context->NAME()->getSymbol();
-      if (text_of(name) != "_") made.variable = variable(name, is_mutable);
-    } else {
-      made.is_tuple = true;
-      std::vector<Pattern*> items;
-      for (Parser::PatternContext* item : context->pattern()) items.push_back(pattern(item, is_mutable));
-      made.items = arena_.copy(items);
+    std::vector<Pattern*> items;
+    std::vector<Name> keys;
+    const auto add = [&](const antlr4::ParserRuleContext& item, Parser::PatternContext* inner, const Token* name) {
+      if (item.start->getType() == Parser::ELLIPSIS) {
+        if (made.rest) fail_at(ErrorName::repeated_ellipsis, span_of(item), "a pattern has at most one '...'");
+        made.rest = items.size();
+      }
+      items.push_back(inner ? pattern(inner, is_mutable) : name_pattern(*name, is_mutable));
+    };
+    for (Parser::ItemPatternContext* item : context->itemPattern())
+      add(*item, item->pattern(), item->NAME() ? item->NAME()->getSymbol() : nullptr);
+    for (Parser::FieldPatternContext* item : context->fieldPattern()) {
+      add(*item, item->pattern(), item->NAME()->getSymbol());
+      keys.push_back(name_of(*item->NAME()->getSymbol()));
     }
+    made.kind = keys.empty() ? Pattern::Kind::items : Pattern::Kind::fields;
+    made.items = arena_.copy(items);
+    made.keys = arena_.copy(keys);
     return arena_.make<Pattern>(made);
   });
+}
+
+Pattern* TreeBuilder::name_pattern(const Token& name, bool is_mutable) {
+  Pattern made;
+  made.span = span_of(name);
+  if (text_of(name) != "_") made.variable = variable(name, is_mutable);
+  return arena_.make<Pattern>(made);
 }
 
 // ---- Functions -----------------------------------------------------------------------------------------
@@ -319,11 +333,15 @@ Parameter TreeBuilder::parameter(Parser::ParameterContext* context) {
 void TreeBuilder::parameters(Function& function, const std::vector<Parser::ParameterContext*>& contexts,
                              Parser::AnnotationContext* result) {
   std::vector<Parameter> built;
-  for (Parser::ParameterContext* context : contexts) built.push_back(parameter(context));
+  for (Parser::ParameterContext* context : contexts) {
+    if (function.rest) fail_at(ErrorName::malformed_declaration, span_of(*context), "no parameter can follow '...'");
+    if (context->start->getType() == Parser::ELLIPSIS) function.rest = variable(*context->NAME()->getSymbol());
+    else built.push_back(parameter(context));
+  }
   // Annotations come second, since a dimension may have the name of any parameter.
   function.parameters = arena_.copy(built);
   std::vector<Variable*> dims;
-  for (size_t i = 0; i < contexts.size(); ++i) {
+  for (size_t i = 0; i < built.size(); ++i) {
     if (!contexts[i]->annotation()) continue;
     function.parameters[i].annotation = annotation(function, contexts[i]->annotation(), dims);
   }

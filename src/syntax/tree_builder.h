@@ -42,6 +42,7 @@ class TreeBuilder {
   ast::Block* block(Parser::BlockContext* context);
   ast::List<ast::Stmt*> statements(const std::vector<Parser::StatementContext*>& contexts);
   ast::Pattern* pattern(Parser::PatternContext* context, bool is_mutable);
+  ast::Pattern* name_pattern(const antlr4::Token& name, bool is_mutable);
   ast::Function* function(Span span, Parser::SignatureContext* signature, Parser::FunctionBodyContext* body);
   ast::Parameter parameter(Parser::ParameterContext* context);
   void parameters(ast::Function& function, const std::vector<Parser::ParameterContext*>& contexts,
@@ -65,6 +66,7 @@ class TreeBuilder {
   ast::Expr* extend(ast::Expr* left, Parser::ExpressionContext* context);
   ast::Expr* suffix(ast::Expr* object, Parser::ExpressionContext* context);
   ast::Expr* binary(ast::Expr* left, Parser::ExpressionContext* context);
+  ast::Expr* chain(ast::Expr* left, Parser::ExpressionContext* context);
   ast::Expr* pipe(ast::Expr* left, Parser::ExpressionContext* context);
   void check_chain(Parser::ExpressionContext* context) const;
   ast::Expr* primary(Parser::PrimaryContext* context);
@@ -75,6 +77,7 @@ class TreeBuilder {
   ast::Expr* record(Parser::RecordContext* context);
   ast::RecordEntry record_entry(Parser::RecordEntryContext* context);
   ast::Expr* conditional(Parser::ConditionalContext* context);
+  ast::Expr* attempt(Parser::AttemptContext* context);
   ast::Expr* fstring(Parser::FstringContext* context);
   ast::FStringPart fstring_value(Parser::HoleContext* hole);
   ast::List<ast::Expr*> expressions(const std::vector<Parser::ExpressionContext*>& contexts);

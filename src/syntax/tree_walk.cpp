@@ -23,6 +23,13 @@ class TreeWalk {
   }
   void statement(const Stmt& s);
   void expression(const Expr* e);
+  void attempt(const TryExpr& e) {
+    const bool was_in_try = std::exchange(is_in_try_, true);
+    block(*e.body);
+    is_in_try_ = was_in_try;
+    if (e.handler) block(*e.handler);
+    if (e.last) block(*e.last);
+  }
 
   const TreeVisitor& visitor_;
   bool is_in_try_ = false;
@@ -41,12 +48,6 @@ void TreeWalk::statement(const Stmt& s) {
     case StmtKind::break_:
     case StmtKind::continue_:
     case StmtKind::import: return;
-    case StmtKind::try_: {
-      const bool was_in_try = std::exchange(is_in_try_, true);
-      block(*as<TryStmt>(s).body);
-      is_in_try_ = was_in_try;
-      return block(*as<TryStmt>(s).handler);
-    }
   }
 }
 
@@ -60,6 +61,7 @@ void TreeWalk::expression(const Expr* e) {
     block(*as<IfExpr>(*e).then);
     return expression(as<IfExpr>(*e).otherwise);
   }
+  if (e->kind == ExprKind::try_) return attempt(as<TryExpr>(*e));
   for_each_part(*e, [this](const Expr& part) { expression(&part); });
 }
 

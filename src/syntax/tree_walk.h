@@ -14,7 +14,7 @@ struct TreeVisitor {
 };
 
 /// Calls body(part) for each expression that stands directly in another one, in the order of the source. What a
-/// function, an `if` or a block holds is left to the caller.
+/// function, an `if`, a `try` or a block holds is left to the caller.
 template <class Body> void for_each_part(const ast::Expr& e, Body&& body) {
   using namespace ast;
   const auto part = [&](const Expr* each) {
@@ -33,6 +33,7 @@ template <class Body> void for_each_part(const ast::Expr& e, Body&& body) {
     case ExprKind::name:
     case ExprKind::lambda:
     case ExprKind::if_:
+    case ExprKind::try_:
     case ExprKind::block: return;
     case ExprKind::fstring:
       for (const FStringPart& each : as<FStringExpr>(e).parts) {
@@ -54,6 +55,10 @@ template <class Body> void for_each_part(const ast::Expr& e, Body&& body) {
     case ExprKind::range: part(as<RangeExpr>(e).begin); return part(as<RangeExpr>(e).end);
     case ExprKind::unary: return part(as<UnaryExpr>(e).operand);
     case ExprKind::binary: part(as<BinaryExpr>(e).left); return part(as<BinaryExpr>(e).right);
+    case ExprKind::chain:
+      part(as<ChainExpr>(e).first);
+      for (const ChainLink& link : as<ChainExpr>(e).links) part(link.right);
+      return;
     case ExprKind::logical: part(as<LogicalExpr>(e).left); return part(as<LogicalExpr>(e).right);
     case ExprKind::call:
       part(as<CallExpr>(e).callee);

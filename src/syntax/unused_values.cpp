@@ -32,6 +32,7 @@ class UnusedValues {
   void statement(const Stmt& statement, Last last);
   void unused(const Expr& value, Last last);
   void branches(const IfExpr& conditional, Last last);
+  void attempt(const TryExpr& e, Last last);
   /// Walks the functions and blocks within an expression whose value is used.
   void expression(const Expr* e);
 
@@ -68,12 +69,6 @@ void UnusedValues::statement(const Stmt& s, Last last) {
     case StmtKind::break_:
     case StmtKind::continue_:
     case StmtKind::import: return;
-    case StmtKind::try_: {
-      const bool was_in_try = std::exchange(is_in_try_, true);
-      block(*as<TryStmt>(s).body, Last::unused);
-      is_in_try_ = was_in_try;
-      return block(*as<TryStmt>(s).handler, Last::unused);
-    }
   }
 }
 
@@ -91,6 +86,7 @@ bool is_arrow(const Expr& e) {
 /// Walks an expression statement. `nil` alone says that nothing is to be done.
 void UnusedValues::unused(const Expr& value, Last last) {
   if (value.kind == ExprKind::if_) return branches(as<IfExpr>(value), last);
+  if (value.kind == ExprKind::try_) return attempt(as<TryExpr>(value), last);
   expression(&value);
   if (last == Last::used || is_in_try_ || value.kind == ExprKind::nil || !is_pure(&value)) return;
   std::vector<std::string> hints;
@@ -111,12 +107,21 @@ void UnusedValues::branches(const IfExpr& conditional, Last last) {
   block(*as<BlockExpr>(*conditional.otherwise).block, last);
 }
 
+void UnusedValues::attempt(const TryExpr& e, Last last) {
+  const bool was_in_try = std::exchange(is_in_try_, true);
+  block(*e.body, last);
+  is_in_try_ = was_in_try;
+  if (e.handler) block(*e.handler, last);
+  if (e.last) block(*e.last, Last::unused);
+}
+
 // ---- Expressions ---------------------------------------------------------------------------------------
 
 void UnusedValues::expression(const Expr* e) {
   if (!e) return;
   if (e->kind == ExprKind::lambda) return function(*as<LambdaExpr>(*e).function);
   if (e->kind == ExprKind::if_) return branches(as<IfExpr>(*e), Last::used);
+  if (e->kind == ExprKind::try_) return attempt(as<TryExpr>(*e), Last::used);
   if (e->kind == ExprKind::block) return block(*as<BlockExpr>(*e).block, Last::used);
   for_each_part(*e, [this](const Expr& part) { expression(&part); });
 }
@@ -132,7 +137,8 @@ bool UnusedValues::is_pure_call(const CallExpr& call) const {
 }
 
 bool UnusedValues::is_pure(const Expr* e) const {
-  if (e->kind == ExprKind::if_ || e->kind == ExprKind::block) return false;  // blocks hold statements
+  if (e->kind == ExprKind::if_ || e->kind == ExprKind::try_ || e->kind == ExprKind::block)
+    return false;  // blocks hold statements
   if (e->kind == ExprKind::call) return is_pure_call(as<CallExpr>(*e));
   bool are_parts_pure = true;
   for_each_part(*e, [&](const Expr& part) { are_parts_pure = are_parts_pure && is_pure(&part); });

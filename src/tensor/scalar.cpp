@@ -29,8 +29,10 @@ constexpr std::array<Row, kScalarOpCount> kRows = {{
     {"to_boolean", 1, DTypeRule::compare},
     {"to_integer", 1, DTypeRule::same},
     {"to_real", 1, DTypeRule::floating},
+    {"left_shift", 2, DTypeRule::same},
+    {"right_shift", 2, DTypeRule::same},
 }};
-static_assert(kRows.back().name == "to_real");
+static_assert(kRows.back().name == "right_shift");
 
 constexpr const Row& row_of(ScalarOp op) { return kRows[static_cast<size_t>(op)]; }
 
@@ -43,11 +45,96 @@ constexpr bool keeps_booleans(ScalarOp op) {
   return row_of(op).rule == DTypeRule::bitwise || op == ScalarOp::minimum || op == ScalarOp::maximum;
 }
 
+/// Whether the op is one of floats, too.
+constexpr bool takes_floats(ScalarOp op) { return row_of(op).rule != DTypeRule::bitwise && !is_shift(op); }
+
 /// Whether the scalar body accepts bools.
 constexpr bool takes_booleans(ScalarOp op) { return row_of(op).rule == DTypeRule::compare || keeps_booleans(op); }
 
 constexpr bool computes_in_floats(ScalarOp op) {
   return row_of(op).rule == DTypeRule::floating || row_of(op).rule == DTypeRule::predicate;
+}
+
+/// An op of ints whose result may fit no int, and its sign; "" if it is written as a function.
+struct OverflowingOp {
+  ScalarOp op;
+  std::string_view sign;
+};
+constexpr OverflowingOp kOverflowingOps[] = {
+    {ScalarOp::neg, "-"},  {ScalarOp::abs, ""},        {ScalarOp::square, ""},
+    {ScalarOp::add, "+"},  {ScalarOp::sub, "-"},       {ScalarOp::mul, "*"},
+    {ScalarOp::pow, "**"}, {ScalarOp::floordiv, "//"}, {ScalarOp::left_shift, "<<"}};
+
+constexpr const OverflowingOp* overflowing(ScalarOp op) {
+  for (const OverflowingOp& row : kOverflowingOps) {
+    if (row.op == op) return &row;
+  }
+  return nullptr;
+}
+constexpr bool can_overflow(ScalarOp op) { return overflowing(op) != nullptr; }
+
+/// Multiplies x by itself; the exponent is not negative. Squares only as far as bits of the exponent remain.
+bool power_overflows(int64_t x, int64_t exponent, int64_t* result) {
+  *result = 1;
+  for (;;) {
+    if ((exponent & 1) != 0 && __builtin_mul_overflow(*result, x, result)) return true;
+    exponent >>= 1;
+    if (exponent == 0) return false;
+    if (__builtin_mul_overflow(x, x, &x)) return true;
+  }
+}
+
+/// Shifts to the left by 0 to 63 bits.
+bool shift_overflows(int64_t x, int64_t count, int64_t* result) {
+  *result = static_cast<int64_t>(static_cast<uint64_t>(x) << count);
+  return *result >> count != x;
+}
+
+/// Computes an op of two ints, or of one; returns whether the result fits no int. Powers, divisors and counts are
+/// valid.
+bool overflows(ScalarOp op, int64_t x, int64_t y, int64_t* result) {
+  if (op == ScalarOp::add) return __builtin_add_overflow(x, y, result);
+  if (op == ScalarOp::sub) return __builtin_sub_overflow(x, y, result);
+  if (op == ScalarOp::mul) return __builtin_mul_overflow(x, y, result);
+  if (op == ScalarOp::neg) return __builtin_sub_overflow(int64_t{0}, x, result);
+  if (op == ScalarOp::abs) return __builtin_sub_overflow(int64_t{0}, x < 0 ? x : -x, result);
+  if (op == ScalarOp::square) return __builtin_mul_overflow(x, x, result);
+  if (op == ScalarOp::pow) return power_overflows(x, y, result);
+  if (op == ScalarOp::left_shift) return shift_overflows(x, y, result);
+  if (y == -1) return __builtin_sub_overflow(int64_t{0}, x, result);  // `//`
+  *result = math::s_floordiv(x, y);
+  return false;
+}
+
+/// Fails with the operation and its operands, as a program writes them.
+[[noreturn]] void fail_overflow(ScalarOp op, int64_t x, int64_t y) {
+  const std::string_view sign = overflowing(op)->sign;
+  const std::string first = x < 0 && !sign.empty() ? fmt::format("({})", x) : fmt::format("{}", x);
+  std::string operation = is_binary(op) ? fmt::format("{} {} {}", first, sign, y) : fmt::format("{}{}", sign, first);
+  if (sign.empty()) operation = fmt::format("{}({})", name_of(op), x);
+  fail_with(ErrorName::integer_overflow, fmt::format("{} does not fit an int, which has 64 bits", operation),
+            {"`float(n)` has a wider range, with 53 bits of precision"});
+}
+
+constexpr bool is_shift_count(int64_t count) { return count >= 0 && count < 64; }
+
+void check_shift_count(int64_t count) {
+  if (is_shift_count(count)) return;
+  fail(ErrorName::argument_out_of_range, "an int is shifted by 0 to 63 bits, not by {}", count);
+}
+
+template <ScalarOp kOp> Scalar exact(int64_t x, int64_t y = 0) {
+  int64_t result;
+  if (overflows(kOp, x, y, &result)) [[unlikely]]
+    fail_overflow(kOp, x, y);
+  return Scalar::of(result);
+}
+
+Scalar shifted(ScalarOp op, Scalar a, Scalar b) {
+  if (is_real(a) || is_real(b)) fail(ErrorName::wrong_dtype, "{} needs ints, not floats", name_of(op));
+  const int64_t x = integer_of(a), count = integer_of(b);
+  check_shift_count(count);
+  return op == ScalarOp::left_shift ? exact<ScalarOp::left_shift>(x, count) : Scalar::of(x >> count);
 }
 
 /// Calls the scalar body for the operand's type.
@@ -56,13 +143,14 @@ template <ScalarOp kOp, class Body> Scalar unary(Scalar x, Body body) {
     return Scalar::of(body(x.as_real()));
   } else {
     if (is_real(x)) {
-      if constexpr (row_of(kOp).rule != DTypeRule::bitwise) return Scalar::of(body(x.real));
+      if constexpr (takes_floats(kOp)) return Scalar::of(body(x.real));
       fail(ErrorName::wrong_dtype, "{} needs a bool or an int, not a float", name_of(kOp));
     }
     if constexpr (takes_booleans(kOp)) {
       if (is_boolean(x)) return Scalar::of(body(x.boolean));
     }
-    return Scalar::of(body(integer_of(x)));
+    if constexpr (can_overflow(kOp)) return exact<kOp>(integer_of(x));
+    else return Scalar::of(body(integer_of(x)));
   }
 }
 
@@ -102,7 +190,7 @@ template <ScalarOp kOp, bool kFallible, class Body> Scalar binary(Scalar a, Scal
       if constexpr (row_of(kOp).rule == DTypeRule::compare) {
         if (is_real(a) != is_real(b)) return compare_exactly(a, b, body);
       }
-      if constexpr (row_of(kOp).rule != DTypeRule::bitwise) return Scalar::of(body(a.as_real(), b.as_real()));
+      if constexpr (takes_floats(kOp)) return Scalar::of(body(a.as_real(), b.as_real()));
       fail(ErrorName::wrong_dtype, "{} needs bools or ints, not floats", name_of(kOp));
     }
     if constexpr (takes_booleans(kOp)) {
@@ -113,7 +201,8 @@ template <ScalarOp kOp, bool kFallible, class Body> Scalar binary(Scalar a, Scal
     if constexpr (kOp == ScalarOp::pow) {
       if (y < 0) return Scalar::of(body(static_cast<double>(x), static_cast<double>(y)));
     }
-    return Scalar::of(body(x, y));
+    if constexpr (can_overflow(kOp)) return exact<kOp>(x, y);
+    else return Scalar::of(body(x, y));
   }
 }
 
@@ -157,7 +246,16 @@ ScalarType result_type(ScalarOp op, ScalarType a, ScalarType b) {
   }
   if (keeps_booleans(op) && a == ScalarType::boolean && b == ScalarType::boolean) return ScalarType::boolean;
   const bool any_real = a == ScalarType::real || b == ScalarType::real;
-  return any_real && dtype_rule(op) != DTypeRule::bitwise ? ScalarType::real : ScalarType::integer;
+  return any_real && takes_floats(op) ? ScalarType::real : ScalarType::integer;
+}
+
+bool fails_on_ints(ScalarOp op, Scalar a, Scalar b) {
+  if (is_real(a) || (is_binary(op) && is_real(b))) return false;
+  const int64_t x = integer_of(a), y = is_binary(op) ? integer_of(b) : 0;
+  if (is_shift(op) && !is_shift_count(y)) return true;
+  if (!can_overflow(op) || (op == ScalarOp::pow && y < 0) || (op == ScalarOp::floordiv && y == 0)) return false;
+  int64_t result;
+  return overflows(op, x, y, &result);
 }
 
 Scalar apply(ScalarOp op, Scalar a, Scalar b) {
@@ -176,6 +274,8 @@ Scalar apply(ScalarOp op, Scalar a, Scalar b) {
     case ScalarOp::to_boolean: return Scalar::of(is_real(a) ? a.real != 0 : integer_of(a) != 0);
     case ScalarOp::to_integer: return Scalar::of(a.as_integer());
     case ScalarOp::to_real: return Scalar::of(a.as_real());
+    case ScalarOp::left_shift:
+    case ScalarOp::right_shift: return shifted(op, a, b);
     case ScalarOp::count_: break;
   }
   __builtin_unreachable();

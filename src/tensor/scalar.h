@@ -12,7 +12,7 @@ namespace tsl {
 
 enum class ScalarType : uint8_t { boolean, integer, real };
 
-/// A host bool, int (64-bit, wraps around) or float (64-bit).
+/// A host bool, int (64-bit) or float (64-bit).
 struct Scalar {
   ScalarType type = ScalarType::integer;
   union {
@@ -48,7 +48,7 @@ struct Scalar {
   uint64_t bits() const;
 };
 
-// Integer arithmetic that wraps around.
+// Integer arithmetic that wraps around, for sizes and counters: a program's ints fail instead.
 inline int64_t wrapping_add(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
@@ -59,7 +59,7 @@ inline int64_t wrapping_mul(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-/// The ops on host numbers: elementwise ops of one and two operands, and conversions.
+/// The ops on host numbers: elementwise ops of one and two operands, conversions, and shifts of ints.
 enum class ScalarOp : uint8_t {
 #define TSL_UNARY(name, ...) name,
 #define TSL_BINARY(name, ...) name,
@@ -71,12 +71,16 @@ enum class ScalarOp : uint8_t {
   to_boolean,
   to_integer,
   to_real,
+  left_shift,
+  right_shift,
   count_
 };
 inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::count_);
 
 bool is_binary(ScalarOp op);
-/// Returns the dtype rule of the op's row. to_boolean has `compare`, to_integer `same`, to_real `floating`.
+constexpr bool is_shift(ScalarOp op) { return op == ScalarOp::left_shift || op == ScalarOp::right_shift; }
+/// Returns the dtype rule of the op's row. to_boolean has `compare`, to_integer `same`, to_real `floating`, shifts
+/// `same`.
 DTypeRule dtype_rule(ScalarOp op);
 std::string_view name_of(ScalarOp op);
 std::optional<ScalarOp> scalar_op_named(std::string_view name);
@@ -85,7 +89,11 @@ std::optional<ScalarOp> scalar_op_named(std::string_view name);
 ScalarType result_type(ScalarOp op, ScalarType a, ScalarType b);
 
 /// Evaluates the scalar body that the CPU's kernels run: a float's result is that of an f64 tensor, bit for bit.
-/// Int `//` and `%` by zero throw Failure (value). Int `**` with a negative exponent gives a float.
+/// Int `//` and `%` by zero, ints that do not fit 64 bits, and shifts by other counts than 0 to 63 throw Failure
+/// (value). Int `**` with a negative exponent gives a float.
 Scalar apply(ScalarOp op, Scalar a, Scalar b = Scalar());
+
+/// Whether apply() fails for a result that fits no int or for the count of a shift.
+bool fails_on_ints(ScalarOp op, Scalar a, Scalar b = Scalar());
 
 }  // namespace tsl

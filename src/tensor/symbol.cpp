@@ -62,6 +62,17 @@ bool is_same(const Symbol& x, const Symbol& y) {
   return x.op == y.op && x.a == y.a && x.b == y.b;
 }
 
+bool can_wrap(ScalarOp op, const Symbol* a, const Symbol* b) {
+  return b && is_integer(a) && is_integer(b) && (op == ScalarOp::add || op == ScalarOp::sub || op == ScalarOp::mul);
+}
+
+// Computes a sum, difference or product of ints, which wraps around.
+Scalar wrapped(ScalarOp op, Scalar a, Scalar b) {
+  if (op == ScalarOp::add) return Scalar::of(wrapping_add(a.integer, b.integer));
+  if (op == ScalarOp::sub) return Scalar::of(wrapping_sub(a.integer, b.integer));
+  return Scalar::of(wrapping_mul(a.integer, b.integer));
+}
+
 // An integer symbol as base + constant; a null base means a plain constant.
 struct Sum {
   const Symbol* base;
@@ -172,12 +183,21 @@ class Polynomial {
 
 }  // namespace
 
-const Symbol* SymbolTable::intern(Symbol symbol) {
-  const uint64_t hash = hash_of(symbol);
+// Finds an equal symbol. One that wraps may also be one that fails instead: then the program has computed it, too.
+const Symbol* SymbolTable::find(const Symbol& symbol, uint64_t hash) const {
+  const Symbol* other = nullptr;
   const auto [first, last] = index_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
-    if (is_same(*it->second, symbol)) return it->second;
+    if (!is_same(*it->second, symbol)) continue;
+    if (it->second->wraps == symbol.wraps) return it->second;
+    other = it->second;
   }
+  return symbol.wraps ? other : nullptr;
+}
+
+const Symbol* SymbolTable::intern(Symbol symbol) {
+  const uint64_t hash = hash_of(symbol);
+  if (const Symbol* known = find(symbol, hash)) return known;
   symbol.id = static_cast<uint32_t>(symbols_.size());
   symbol.table = this;
   symbols_.push_back(symbol);
@@ -201,19 +221,43 @@ const Symbol* SymbolTable::constant(Scalar value) {
   return intern(Symbol{Kind::constant, ScalarOp::add, 0, 0, value, nullptr, nullptr, this});
 }
 
-const Symbol* SymbolTable::expression(ScalarOp op, const Symbol* a, const Symbol* b) {
-  const Scalar hint = tsl::apply(op, a->hint, b ? b->hint : Scalar());
+const Symbol* SymbolTable::expression_with(Scalar hint, bool wraps, ScalarOp op, const Symbol* a, const Symbol* b) {
   if (b && commutes(op) && (is_constant(a) || (!is_constant(b) && b->id < a->id))) std::swap(a, b);
-  return intern(Symbol{Kind::expression, op, 0, 0, hint, a, b, this});
+  return intern(Symbol{Kind::expression, op, 0, 0, hint, a, b, this, false, wraps});
+}
+
+const Symbol* SymbolTable::expression(ScalarOp op, const Symbol* a, const Symbol* b) {
+  return expression_with(tsl::apply(op, a->hint, b ? b->hint : Scalar()), false, op, a, b);
+}
+
+const Symbol* SymbolTable::wrapping_expression(ScalarOp op, const Symbol* a, const Symbol* b) {
+  return expression_with(wrapped(op, a->hint, b->hint), true, op, a, b);
 }
 
 const Symbol* SymbolTable::apply(ScalarOp op, const Symbol* a, const Symbol* b) {
   if (!is_binary(op)) b = nullptr;
+  guard_failure(op, a, b);
   if (is_constant(a) && (!b || is_constant(b))) return constant(tsl::apply(op, a->hint, b ? b->hint : Scalar()));
+  if (op == ScalarOp::sub && can_wrap(op, a, b) && is_constant(b) && b->hint.integer != INT64_MIN)
+    return apply(ScalarOp::add, a, constant(Scalar::of(-b->hint.integer)));
+  // A simpler symbol has the same value wherever this one fits, which each run has to check.
+  const Symbol* checked = can_wrap(op, a, b) ? expression(op, a, b) : nullptr;
   if (const Symbol* simpler = simplify(op, a, b)) return simpler;
-  const Symbol* result = expression(op, a, b);  // throws, before any guard, if this run divides by zero
+  const Symbol* result = checked ? checked : expression(op, a, b);  // throws, before any guard, on division by zero
   guard_operands(op, a, b);
   return result;
+}
+
+void SymbolTable::guard_failure(ScalarOp op, const Symbol* a, const Symbol* b) {
+  if (!fails_on_ints(op, a->hint, b ? b->hint : Scalar())) return;
+  pin(a, "overflow");
+  if (b) pin(b, "overflow");
+}
+
+const Symbol* SymbolTable::apply_wrapping(ScalarOp op, const Symbol* a, const Symbol* b) {
+  if (is_constant(a) && is_constant(b)) return constant(wrapped(op, a->hint, b->hint));
+  const Symbol* simpler = simplify(op, a, b);
+  return simpler ? simpler : wrapping_expression(op, a, b);
 }
 
 // Guards what an expression's type or existence depends on.
@@ -241,15 +285,15 @@ const Symbol* SymbolTable::simplify(ScalarOp op, const Symbol* a, const Symbol* 
 
 const Symbol* SymbolTable::sum(const Symbol* a, const Symbol* b) {
   const Sum x = split_sum(a), y = split_sum(b);
-  const Symbol* base = x.base && y.base ? expression(ScalarOp::add, x.base, y.base) : x.base ? x.base : y.base;
+  const Symbol* base = x.base && y.base ? wrapping_expression(ScalarOp::add, x.base, y.base) : x.base ? x.base : y.base;
   const int64_t total = wrapping_add(x.constant, y.constant);
-  return total == 0 ? base : expression(ScalarOp::add, base, constant(Scalar::of(total)));
+  return total == 0 ? base : wrapping_expression(ScalarOp::add, base, constant(Scalar::of(total)));
 }
 
 const Symbol* SymbolTable::difference(const Symbol* a, const Symbol* b) {
   const Sum x = split_sum(a), y = split_sum(b);
   const Symbol* rest = constant(Scalar::of(wrapping_sub(x.constant, y.constant)));
-  if (!y.base) return apply(ScalarOp::add, a, constant(Scalar::of(wrapping_sub(0, y.constant))));
+  if (!y.base) return apply_wrapping(ScalarOp::add, a, constant(Scalar::of(wrapping_sub(0, y.constant))));
   if (x.base == y.base) return rest;
   if (!x.base) return nullptr;
   // Simplifies (i + 1) * b - i * b to b: the length of a slice between two expressions.
@@ -258,8 +302,8 @@ const Symbol* SymbolTable::difference(const Symbol* a, const Symbol* b) {
   const auto single = terms.single();
   if (!single) return nullptr;
   const Symbol* result = constant(Scalar::of(single->second));
-  for (const Symbol* factor : single->first) result = apply(ScalarOp::mul, result, factor);
-  return apply(ScalarOp::add, result, rest);
+  for (const Symbol* factor : single->first) result = apply_wrapping(ScalarOp::mul, result, factor);
+  return apply_wrapping(ScalarOp::add, result, rest);
 }
 
 const Symbol* SymbolTable::product(const Symbol* a, const Symbol* b) {
@@ -267,8 +311,8 @@ const Symbol* SymbolTable::product(const Symbol* a, const Symbol* b) {
   if (all.constant == 0) return constant(Scalar::of(int64_t{0}));
   if (all.factors.size() > kMaxFactors) return nullptr;
   const Symbol* result = all.factors.front();
-  for (size_t i = 1; i < all.factors.size(); ++i) result = expression(ScalarOp::mul, result, all.factors[i]);
-  return all.constant == 1 ? result : expression(ScalarOp::mul, result, constant(Scalar::of(all.constant)));
+  for (size_t i = 1; i < all.factors.size(); ++i) result = wrapping_expression(ScalarOp::mul, result, all.factors[i]);
+  return all.constant == 1 ? result : wrapping_expression(ScalarOp::mul, result, constant(Scalar::of(all.constant)));
 }
 
 bool SymbolTable::is_settled(const Symbol* symbol, int depth) const {
@@ -299,7 +343,7 @@ void SymbolTable::evaluate(std::span<Scalar> values, uint32_t first) const {
     const Scalar a = values[s.a->id], b = s.b ? values[s.b->id] : Scalar();
     const bool divides = s.op == ScalarOp::floordiv || s.op == ScalarOp::mod;
     const bool by_zero = divides && a.type != ScalarType::real && b.type != ScalarType::real && b.bits() == 0;
-    values[id] = by_zero ? tsl::apply(ScalarOp::mul, b, one) : tsl::apply(s.op, a, b);
+    values[id] = by_zero ? tsl::apply(ScalarOp::mul, b, one) : s.wraps ? wrapped(s.op, a, b) : tsl::apply(s.op, a, b);
   }
 }
 
@@ -400,7 +444,7 @@ std::optional<bool> ask_less(SymbolTable& table, const Sum& x, const Sum& y) {
 
 Dim Dim::combine_symbols(ScalarOp op, Dim a, Dim b) {
   SymbolTable& table = *(a.symbol_ ? a.symbol_ : b.symbol_)->table;
-  return Dim(table.apply(op, symbol_of(table, a), symbol_of(table, b)));
+  return Dim(table.apply_wrapping(op, symbol_of(table, a), symbol_of(table, b)));
 }
 
 Dim operator/(Dim a, Dim b) {
@@ -428,7 +472,7 @@ Dim operator/(Dim a, Dim b) {
   }
   const auto multiply = [&table](const Product& product) {
     const Symbol* result = table.constant(Scalar::of(product.constant));
-    for (const Symbol* factor : product.factors) result = table.apply(ScalarOp::mul, result, factor);
+    for (const Symbol* factor : product.factors) result = table.apply_wrapping(ScalarOp::mul, result, factor);
     return result;
   };
   return Dim(table.apply(ScalarOp::floordiv, multiply(over), multiply(under)));

@@ -33,6 +33,7 @@ struct Symbol {
   const Symbol* b;
   SymbolTable* table;
   bool is_extent = false;  // Kind::input: a tensor's extent, from kMinSymbolicExtent to kMaxSymbolicExtent
+  bool wraps = false;      // Kind::expression: a size, whose arithmetic wraps around; a program's ints fail instead
 };
 
 /// A condition on symbols that the trace depends on: it was `hint` when traced, and a guard evaluates it again.
@@ -53,7 +54,12 @@ class SymbolTable {
   /// compare all other extents exactly, so no symbol guard needs to check this range.
   const Symbol* size_input(int64_t hint);
   const Symbol* constant(Scalar value);
+  /// Computes as a program does. Where a result fits no int, this run fails, and so does evaluate() in later ones.
   const Symbol* apply(ScalarOp op, const Symbol* a, const Symbol* b = nullptr);
+  /// Guards that the operands are the same again if this run fails: no int holds the result, or shifts by the count.
+  void guard_failure(ScalarOp op, const Symbol* a, const Symbol* b = nullptr);
+  /// Computes sums, differences and products of sizes and offsets, which wrap around.
+  const Symbol* apply_wrapping(ScalarOp op, const Symbol* a, const Symbol* b);
 
   /// Ends the trace: symbols that are still referenced count as plain numbers from now on.
   void close() { is_closed_ = true; }
@@ -68,13 +74,16 @@ class SymbolTable {
   const std::vector<SymbolGuard>& guards() const { return guards_; }
 
   /// Computes symbols [first, values.size()) in order. `values` is indexed by id, and the inputs are set. An integer
-  /// divided by zero gives 0: a guard on the divisor fails anyway. Throws Failure for a bitwise op of `2 ** -1`, a
-  /// float.
+  /// divided by zero gives 0: a guard on the divisor fails anyway. Throws Failure for ints that do not fit 64 bits, and
+  /// for a bitwise op of `2 ** -1`, a float.
   void evaluate(std::span<Scalar> values, uint32_t first = 0) const;
 
  private:
+  const Symbol* find(const Symbol& symbol, uint64_t hash) const;
   const Symbol* intern(Symbol symbol);
   const Symbol* expression(ScalarOp op, const Symbol* a, const Symbol* b);
+  const Symbol* wrapping_expression(ScalarOp op, const Symbol* a, const Symbol* b);
+  const Symbol* expression_with(Scalar hint, bool wraps, ScalarOp op, const Symbol* a, const Symbol* b);
   const Symbol* simplify(ScalarOp op, const Symbol* a, const Symbol* b);
   const Symbol* sum(const Symbol* a, const Symbol* b);
   const Symbol* difference(const Symbol* a, const Symbol* b);

@@ -95,6 +95,7 @@ Value apply_scalar(ScalarOp op, const Value& a, const Value& b) {
   const Symbol* left = is_live(x) ? x.symbol() : table.constant(scalar_of(x));
   const Symbol* right = is_live(y) ? y.symbol() : table.constant(scalar_of(y));
   guard_special_cases(op, right, left->hint.type);
+  table.guard_failure(op, left, right);
   apply(op, left->hint, right->hint);  // fails here, before the symbol exists, if this run fails
   return from_symbol(table.apply(op, left, right));
 }

@@ -346,6 +346,8 @@ std::string declaration_text(const FunctionInfo& function, const SourceMap& sour
     const Span span = parameter.default_span;
     text += " = " + sources.get(span.source).text().substr(span.begin, span.end - span.begin);
   }
+  const std::optional<ParameterInfo>& rest = function.signature.rest;
+  if (rest) text += (text.empty() ? "..." : ", ...") + *rest->name;
   text = function.display_name() + "(" + text + ")";
   return function.signature.result ? text + " -> " + annotation_text(*function.signature.result) : text;
 }

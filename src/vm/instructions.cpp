@@ -85,6 +85,14 @@ void negate(Context& context, Frame& frame, const Instruction& i) {
   frame.base[i.a] = std::move(result);
 }
 
+void plus(Frame& frame, const Instruction& i) {
+  Value result = tsl::plus(frame.base[i.b]);
+  if (i.kills_b()) clear(frame.base[i.b]);
+  frame.base[i.a] = std::move(result);
+}
+
+bool is_settled(Context& context, const Value& answer) { return is_host_bool(answer) && !truth(context, answer); }
+
 bool compare(Context& context, Frame& frame, const Instruction& i, BinaryOp op, const Value& right) {
   const Value& left = frame.base[i.a];
   const bool are_strings = left.is(Tag::string) && right.is(Tag::string);
@@ -246,29 +254,85 @@ std::vector<Value>* items_of(const Value& v) {
 
 }  // namespace
 
+namespace {
+
+[[noreturn]] void fail_to_unpack(const Value& source, size_t parts) {
+  const bool is_tensor = source.is(Tag::tensor) && source.tensor().rank() > 0;
+  fail_with(ErrorName::not_unpackable, fmt::format("cannot take {} apart into {} parts", type_name(source), parts),
+            hints_of(is_tensor         ? "`tolist(x)` makes a list of a tensor"
+                     : source.is_nil() ? hint_for_nil(source)
+                     : source.is(Tag::record)
+                         ? "the fields of a record are named: `let {a, b} = r`"
+                         : "lists and tuples are taken apart; `enumerate(xs)` and `zip(xs, ys)` give pairs"));
+}
+
+[[noreturn]] void fail_on_count(const Value& source, size_t count, size_t parts, bool has_rest) {
+  const bool has_more = count > parts;
+  const std::string some = count == 1 ? "one item" : fmt::format("{} items", count);
+  fail_with(ErrorName::wrong_part_count,
+            has_rest
+                ? fmt::format("a {} of {} cannot be taken apart into {} and a rest", type_name(source), count, parts)
+                : fmt::format("a {} of {} cannot be taken apart into {}", type_name(source), count, parts),
+            hints_of(has_more ? "name each part; `_` stands for one that is not needed, `...rest` for all others"
+                              : fmt::format("it has {} to name", some)));
+}
+
+}  // namespace
+
 void unpack(Frame& frame, const Instruction& i) {
   Value& source = frame.base[i.b];
   std::vector<Value>* items = items_of(source);
-  if (!items) {
-    const bool is_tensor = source.is(Tag::tensor) && source.tensor().rank() > 0;
-    fail_with(
-        ErrorName::not_unpackable, fmt::format("cannot take {} apart into {} parts", type_name(source), i.c),
-        hints_of(is_tensor         ? "`tolist(x)` makes a list of a tensor"
-                 : source.is_nil() ? hint_for_nil(source)
-                                   : "lists and tuples are taken apart; `enumerate(xs)` and `zip(xs, ys)` give pairs"));
-  }
-  if (items->size() != i.c) {
-    const bool has_more = items->size() > i.c;
-    fail_with(
-        ErrorName::wrong_part_count,
-        fmt::format("a {} of {} cannot be taken apart into {}", type_name(source), items->size(), i.c),
-        hints_of(has_more ? "name each part; `_` stands for one that is not needed"
-                          : fmt::format("it has {} to name",
-                                        items->size() == 1 ? "one item" : fmt::format("{} items", items->size()))));
-  }
+  if (!items) fail_to_unpack(source, i.c);
+  const bool has_rest = i.op == Opcode::unpack_rest;
+  const size_t parts = has_rest ? i.c - 1u : i.c, count = items->size();
+  if (has_rest ? count < parts : count != parts) fail_on_count(source, count, parts, has_rest);
   const bool moves = i.kills_b() && source.unique();
-  for (size_t n = 0; n < i.c; ++n) frame.base[i.a + n] = moves ? std::move((*items)[n]) : (*items)[n];
+  const size_t rest_at = has_rest ? i.extra() : parts, rest_count = count - parts;
+  const auto take = [&](size_t n) { return moves ? std::move((*items)[n]) : (*items)[n]; };
+  for (size_t n = 0; n < rest_at; ++n) frame.base[i.a + n] = take(n);
+  if (has_rest) {
+    Collector rest;
+    for (size_t n = 0; n < rest_count; ++n) rest.add(take(rest_at + n));
+    frame.base[i.a + rest_at] = source.is(Tag::list) ? make_list(rest.take()) : make_tuple(rest.take());
+    for (size_t n = rest_at; n < parts; ++n) frame.base[i.a + n + 1] = take(rest_count + n);
+  }
   if (i.kills_b()) clear(source);
+}
+
+void without(Frame& frame, const Instruction& i) {
+  const Value& source = frame.base[i.b];
+  if (!source.is(Tag::record))
+    fail(ErrorName::wrong_operand_type, "'...' takes the other fields of a record, not of {}", type_name(source));
+  const Record& fields = source.as<Record>();
+  const RecordKeys& taken = *frame.proto->record_shapes[i.c];
+  std::vector<std::pair<Name, Value>> others;
+  polled_each(fields.values.size(), 8, [&](size_t n) {
+    const Name name = fields.keys->names[n];
+    if (taken.find(name) < 0) others.push_back({name, fields.values[n]});
+  });
+  frame.base[i.a] = make_record(std::move(others));
+}
+
+void append(Frame& frame, const Instruction& i) {
+  frame.base[i.a].as<List>().items.push_back(frame.base[i.b]);
+  frame.base[i.a].as<List>().count_bytes();
+  if (i.kills_b()) clear(frame.base[i.b]);
+}
+
+void append_all(Context& context, Frame& frame, const Instruction& i) {
+  const Value& source = frame.base[i.b];
+  const bool has_items = items_of(source) || source.is(Tag::range);
+  if (!has_items) {
+    fail_with(ErrorName::wrong_operand_type,
+              fmt::format("'...' takes a list, a tuple or a range apart, not {}", type_name(source)),
+              hints_of(source.is(Tag::tensor) ? "`tolist(x)` makes a list of a tensor" : ""));
+  }
+  Collector items;
+  for (const Value& item : frame.base[i.a].as<List>().items) items.add(item);
+  Value item;
+  for (int64_t state = 0; iterate(context, source, state, item);) items.add(std::move(item));
+  frame.base[i.a] = make_list(items.take());
+  if (i.kills_b()) clear(frame.base[i.b]);
 }
 
 namespace {

@@ -22,10 +22,20 @@ inline void clear(Value& v) {
 void binary_operation(Context& context, Frame& frame, const Instruction& i, ast::BinaryOp op, const Value& right);
 void negate(Context& context, Frame& frame, const Instruction& i);
 void invert(Context& context, Frame& frame, const Instruction& i);
+void plus(Frame& frame, const Instruction& i);
+/// Whether an answer of a chain of comparisons is false and no tensor.
+bool is_settled(Context& context, const Value& answer);
 /// Returns the truth of a op right, where `right` is register b or a constant.
 bool compare(Context& context, Frame& frame, const Instruction& i, ast::BinaryOp op, const Value& right);
 /// Returns the truth of register a.
 bool test(Context& context, Frame& frame, const Instruction& i);
+
+/// A failure while the `finally` of its `try` runs; in a register of the frame.
+class HeldFailure final : public BuiltinFunction {
+ public:
+  explicit HeldFailure(const Failure& held) : failure(held) {}
+  const Failure failure;
+};
 
 void make_closure(Context& context, CycleCollector& cycles, Frame& frame, const Instruction& i);
 void make_typed(Context& context, Frame& frame, const Instruction& i);
@@ -38,6 +48,9 @@ void put_entry(Context& context, Frame& frame, const Instruction& i);
 void spread(Context& context, Frame& frame, const Instruction& i);
 void make_range(Context& context, Frame& frame, const Instruction& i);
 void unpack(Frame& frame, const Instruction& i);
+void without(Frame& frame, const Instruction& i);
+void append(Frame& frame, const Instruction& i);
+void append_all(Context& context, Frame& frame, const Instruction& i);
 void format(Context& context, Frame& frame, const Instruction& i);
 
 void get_index(Context& context, Frame& frame, const Instruction& i, const Value& index);

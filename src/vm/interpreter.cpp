@@ -26,6 +26,11 @@ using ast::BinaryOp;
 namespace {
 
 bool both(Tag tag, const Value& a, const Value& b) { return a.is(tag) && b.is(tag); }
+bool is_mixed(const Value& a, const Value& b) {
+  return (a.is(Tag::real) && b.is(Tag::integer)) || (a.is(Tag::integer) && b.is(Tag::real));
+}
+/// Converts an int or a float.
+double real_of(const Value& v) { return v.is(Tag::real) ? v.real() : static_cast<double>(v.integer()); }
 
 // Division of host ints; b > 0.
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
@@ -200,33 +205,36 @@ again:
   CASE(closure) : vm::make_closure(context_, cycles_, *frame, *pc);
   NEXT(pc + 1);
 
-#define ARITHMETIC(name, right, on_integers, on_reals)                  \
-  CASE(name) : {                                                        \
-    const Value& b = base[pc->b];                                       \
-    const Value& c = right[pc->c];                                      \
-    if (both(Tag::integer, b, c)) base[pc->a].become(on_integers);      \
-    else if (both(Tag::real, b, c)) base[pc->a].become(on_reals);       \
-    else {                                                              \
-      SAVE();                                                           \
-      vm::binary_operation(context_, *frame, *pc, BinaryOp::TSL_OP, c); \
-    }                                                                   \
-    NEXT(pc + 1);                                                       \
+// `exact` is where an op of ints leaves a result that may not fit; the slow path then fails.
+#define ARITHMETIC(name, right, fits, on_integers, sign)                        \
+  CASE(name) : {                                                                \
+    const Value& b = base[pc->b];                                               \
+    const Value& c = right[pc->c];                                              \
+    [[maybe_unused]] int64_t exact;                                             \
+    if (both(Tag::integer, b, c) && (fits)) base[pc->a].become(on_integers);    \
+    else if (both(Tag::real, b, c)) base[pc->a].become(b.real() sign c.real()); \
+    else if (is_mixed(b, c)) base[pc->a].become(real_of(b) sign real_of(c));    \
+    else {                                                                      \
+      SAVE();                                                                   \
+      vm::binary_operation(context_, *frame, *pc, BinaryOp::TSL_OP, c);         \
+    }                                                                           \
+    NEXT(pc + 1);                                                               \
   }
 #define TSL_OP add
-  ARITHMETIC(add, base, wrapping_add(b.integer(), c.integer()), b.real() + c.real())
-  ARITHMETIC(add_k, constants, wrapping_add(b.integer(), c.integer()), b.real() + c.real())
+  ARITHMETIC(add, base, !__builtin_add_overflow(b.integer(), c.integer(), &exact), exact, +)
+  ARITHMETIC(add_k, constants, !__builtin_add_overflow(b.integer(), c.integer(), &exact), exact, +)
 #undef TSL_OP
 #define TSL_OP sub
-  ARITHMETIC(sub, base, wrapping_sub(b.integer(), c.integer()), b.real() - c.real())
-  ARITHMETIC(sub_k, constants, wrapping_sub(b.integer(), c.integer()), b.real() - c.real())
+  ARITHMETIC(sub, base, !__builtin_sub_overflow(b.integer(), c.integer(), &exact), exact, -)
+  ARITHMETIC(sub_k, constants, !__builtin_sub_overflow(b.integer(), c.integer(), &exact), exact, -)
 #undef TSL_OP
 #define TSL_OP mul
-  ARITHMETIC(mul, base, wrapping_mul(b.integer(), c.integer()), b.real() * c.real())
-  ARITHMETIC(mul_k, constants, wrapping_mul(b.integer(), c.integer()), b.real() * c.real())
+  ARITHMETIC(mul, base, !__builtin_mul_overflow(b.integer(), c.integer(), &exact), exact, *)
+  ARITHMETIC(mul_k, constants, !__builtin_mul_overflow(b.integer(), c.integer(), &exact), exact, *)
 #undef TSL_OP
 #define TSL_OP div
-  ARITHMETIC(div, base, static_cast<double>(b.integer()) / static_cast<double>(c.integer()), b.real() / c.real())
-  ARITHMETIC(div_k, constants, static_cast<double>(b.integer()) / static_cast<double>(c.integer()), b.real() / c.real())
+  ARITHMETIC(div, base, true, real_of(b) / real_of(c), /)
+  ARITHMETIC(div_k, constants, true, real_of(b) / real_of(c), /)
 #undef TSL_OP
 #undef ARITHMETIC
 
@@ -252,7 +260,7 @@ again:
   NEXT(pc + 1);
   CASE(negate) : {
     const Value& b = base[pc->b];
-    if (b.is(Tag::integer)) base[pc->a].become(wrapping_sub(0, b.integer()));
+    if (b.is(Tag::integer) && b.integer() != INT64_MIN) base[pc->a].become(-b.integer());
     else if (b.is(Tag::real)) base[pc->a].become(-b.real());
     else {
       SAVE();
@@ -263,6 +271,10 @@ again:
 
   CASE(invert) : SAVE();
   vm::invert(context_, *frame, *pc);
+  NEXT(pc + 1);
+
+  CASE(plus) : SAVE();
+  vm::plus(*frame, *pc);
   NEXT(pc + 1);
 
   CASE(test) : {
@@ -301,6 +313,8 @@ again:
   COMPARISON(test_gt_k, gt, >, constants)
   COMPARISON(test_ge_k, ge, >=, constants)
 #undef COMPARISON
+  CASE(test_settled) : SAVE();
+  JUMP_IF(vm::is_settled(context_, base[pc->a]));
   CASE(jump) : NEXT(code + pc->wide());
 
   CASE(list) : vm::make_list(*frame, *pc);
@@ -324,6 +338,17 @@ again:
   NEXT(pc + 1);
   CASE(unpack) : SAVE();
   vm::unpack(*frame, *pc);
+  NEXT(pc + 1);
+  CASE(unpack_rest) : SAVE();
+  vm::unpack(*frame, *pc);
+  NEXT(pc + 1);
+  CASE(without) : SAVE();
+  vm::without(*frame, *pc);
+  NEXT(pc + 1);
+  CASE(append) : vm::append(*frame, *pc);
+  NEXT(pc + 1);
+  CASE(append_all) : SAVE();
+  vm::append_all(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(format) : SAVE();
   vm::format(context_, *frame, *pc);
@@ -379,6 +404,9 @@ again:
     LOAD();
     NEXT(pc);
   }
+  CASE(call_spread) : SAVE();
+  call_spread(*frame, *pc);
+  NEXT(pc + 1);
   CASE(method) : SAVE();
   if (!prepare_method(base + pc->a, pc->b, nullptr, frame->proto->names[pc->c])) NEXT(pc + 1);
   LOAD();
@@ -442,6 +470,8 @@ again:
   CASE(check_result) : SAVE();
   check_result(context_, frame->proto->signature, base[pc->a], base);
   NEXT(pc + 1);
+  CASE(rethrow) : SAVE();
+  throw Failure(static_cast<vm::HeldFailure&>(base[pc->a].as<BuiltinFunction>()).failure);
   CASE(import_) : SAVE();
   base[pc->a] =
       context_.import(frame->proto->names[pc->b], pc->extra() != 0, frame->proto->spans[frame->pc_index()].source);

@@ -169,6 +169,7 @@ class Interpreter {
   /// As prepare_call() for a method: the object is the first of the `count` values above *slot. `shapes` is null, or
   /// the call's shape with and without the object.
   bool prepare_method(Value* slot, size_t count, const CallShape* shapes, Name name);
+  void call_spread(Frame& frame, const Instruction& i);
   bool prepare_entry(Value* slot, size_t count, const CallShape* shape);
   bool prepare_member(Value* slot, size_t count, const CallShape* shape);
   void call_builtin(Value* slot, size_t count, const CallShape* shape);

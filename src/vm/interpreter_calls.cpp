@@ -245,18 +245,32 @@ void Interpreter::convert_argument(Value* slot, size_t count, const CallShape* s
   *slot = std::move(result);
 }
 
+namespace {
+
+/// Makes a list of the arguments from `begin` on, in place of the first of them.
+void collect_rest(Value* begin, Value* end) {
+  Collector items;
+  for (Value* v = begin; v < end; ++v) items.add(std::move(*v));
+  *begin = make_list(items.take());
+}
+
+}  // namespace
+
 bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* shape, uint32_t flags) {
   const Proto& proto = proto_of(slot->as<Function>());
   Value* base = slot + 1;
   values_.reserve(base + std::max<size_t>(proto.register_count, count));
-  if (shape || proto.direct_arity != count) bind_arguments(proto.signature, base, count, shape);
+  if (shape || proto.direct_arity != count) {
+    const size_t bound = bind_arguments(proto.signature, base, count, shape);
+    if (proto.signature.rest) collect_rest(base + proto.parameter_count(), base + bound);
+  }
   if (proto.tests_arguments) {
     if (proto.is_library) read_numbers(context_, proto.signature, base);
     check_arguments(context_, proto.signature, base, count, shape);
   }
   const RegionHooks::CallMode mode = call_mode(*slot);
   if (mode == RegionHooks::CallMode::region) {
-    const size_t parameters = proto.parameter_count();
+    const size_t parameters = proto.argument_count();
     SlotGuard guard(*this, base, base + parameters);
     Value result = hooks_->call_region(*slot, {base, parameters});
     *slot = std::move(result);
@@ -342,6 +356,30 @@ bool Interpreter::prepare_method(Value* slot, size_t count, const CallShape* sha
   if (!builtin) no_method(context_, slot[1], name);
   *slot = *builtin;
   return prepare_call(slot, count, shapes, 0);
+}
+
+/// Calls a function with the items of a list, and named arguments behind it.
+void Interpreter::call_spread(Frame& frame, const Instruction& i) {
+  Value* slot = frame.base + i.a;
+  CallShape shape = frame.proto->call_shapes[i.b];
+  std::vector<Value> args = slot[1].as<List>().items;
+  constexpr size_t kMostArguments = 0xFFFF;
+  if (args.size() > kMostArguments)
+    fail(ErrorName::too_many_items, "a call takes at most {} arguments, not {}", kMostArguments, args.size());
+  Value callee = slot[0];
+  if (i.extra() != 0) {
+    const Name name = frame.proto->names[i.c];
+    const Value* found = member(context_, args[0], name);
+    const bool is_member = found != nullptr;
+    if (!found && !args[0].is(Tag::module)) found = context_.builtins().find(name);
+    if (!found) no_method(context_, args[0], name);
+    callee = *found;
+    if (is_member) args.erase(args.begin());
+  }
+  shape.positional = static_cast<uint16_t>(args.size());
+  args.insert(args.end(), slot + 2, slot + 2 + shape.names.size());
+  Value result = call(callee, args, shape.names.empty() ? nullptr : &shape);
+  frames_.top()->base[i.a] = std::move(result);
 }
 
 }  // namespace tsl

@@ -124,10 +124,11 @@ bool Interpreter::unwind(const Run& run, const Failure& failure) {
     Frame& frame = *frames_.top();
     const Handler* handler = can_be_caught ? handler_of(frame) : nullptr;
     const bool is_body = &frame == run.body_frame;
-    if (handler && is_body && (handler->begin < run.begin || handler->end > run.end)) handler = nullptr;
+    if (handler && is_body && (handler->handler < run.begin || handler->handler >= run.end)) handler = nullptr;
     if (handler) {
       hooks_->error_caught(failure.error().kind());
-      frame.base[handler->reg] = error_record(failure.error());
+      frame.base[handler->reg] =
+          handler->holds_failure ? Value(make_ref<vm::HeldFailure>(failure)) : error_record(failure.error());
       frame.pc = frame.proto->code.data() + handler->handler;
       return true;
     }
@@ -177,7 +178,8 @@ const Proto* Interpreter::whole_function(size_t depth) const {
 bool Interpreter::is_guarded(size_t depth, const Loop* body) const {
   for (size_t i = frames_.size(); i-- > depth;) {
     const Handler* handler = handler_of(frames_[i]);
-    const bool is_outside = body && i == depth && handler && (handler->begin < body->begin || handler->end > body->end);
+    const bool is_outside =
+        body && i == depth && handler && (handler->handler < body->begin || handler->handler >= body->end);
     if (handler && !is_outside) return true;
   }
   return false;
@@ -185,11 +187,14 @@ bool Interpreter::is_guarded(size_t depth, const Loop* body) const {
 
 Value Interpreter::error_record(const Error& error) const {
   Interner& names = context_.names();
-  const int64_t line = error.span.valid() ? context_.sources().get(error.span.source).line_of(error.span.begin) : 0;
+  const Source& source = context_.sources().get(error.span.source);
+  const bool has_place = error.span.valid();
+  const int64_t line = has_place ? source.line_of(error.span.begin) : 0;
   return make_record({{names.intern("kind"), make_string(std::string(name_of(error.kind())))},
                       {names.intern("name"), make_string(std::string(name_of(error.name)))},
                       {names.intern("message"), make_string(error.message)},
-                      {names.intern("line"), Value(line)}});
+                      {names.intern("line"), Value(line)},
+                      {names.intern("file"), make_string(has_place ? source.name() : std::string())}});
 }
 
 void Interpreter::out_of_steps() {

@@ -29,7 +29,7 @@ struct OperatorInfo {
   Op tensor;
 };
 
-// `@` and `in` have no scalar form; they are handled before this is read.
+// `@` and `in` have no scalar form, shifts none of tensors; they are handled before this is read.
 constexpr OperatorInfo make_info(BinaryOp op) {
   switch (op) {
     case BinaryOp::add: return {"+", ScalarOp::add, Op::add};
@@ -50,12 +50,14 @@ constexpr OperatorInfo make_info(BinaryOp op) {
     case BinaryOp::bit_or: return {"|", ScalarOp::bit_or, Op::bit_or};
     case BinaryOp::bit_xor: return {"^", ScalarOp::bit_xor, Op::bit_xor};
     case BinaryOp::bit_and: return {"&", ScalarOp::bit_and, Op::bit_and};
+    case BinaryOp::left_shift: return {"<<", ScalarOp::left_shift, Op::mul};
+    case BinaryOp::right_shift: return {">>", ScalarOp::right_shift, Op::floordiv};
   }
   return {};
 }
 
 constexpr auto kOperators = [] {
-  std::array<OperatorInfo, static_cast<size_t>(BinaryOp::bit_and) + 1> infos{};  // to the last one
+  std::array<OperatorInfo, static_cast<size_t>(BinaryOp::right_shift) + 1> infos{};  // to the last one
   for (size_t i = 0; i < infos.size(); ++i) infos[i] = make_info(static_cast<BinaryOp>(i));
   return infos;
 }();
@@ -209,6 +211,16 @@ template <class Items> Value concatenate(const Value& a, const Value& b) {
 
 bool is_repeatable(const Value& v) { return is_items(v) || is_text(v); }
 
+/// Whether a float is one of the ints of a range.
+bool holds_whole(Context& context, const Range& range, const Value& number) {
+  const auto holds = [&](ScalarOp op, const Value& a, const Value& b) {
+    return truth(context, apply_scalar(op, a, b));
+  };
+  return scalar_of(number).type == ScalarType::real &&
+         holds(ScalarOp::eq, apply_scalar(ScalarOp::floor, number), number) &&
+         holds(ScalarOp::ge, number, range.begin) && holds(ScalarOp::lt, number, range.end);
+}
+
 /// The pairs of shared values that one comparison has found equal: each is compared once, however often it occurs.
 class EqualPairs {
  public:
@@ -288,7 +300,7 @@ bool contains(Context& context, const Value& item, const Value& container) {
            std::string_view::npos;
   if (container.is(Tag::range)) {
     const Value number = with_int(context, item);
-    if (!is_host_int(number)) return false;
+    if (!is_host_int(number)) return is_host_number(item) && holds_whole(context, container.as<Range>(), item);
     const Dim value = dim_of(number);
     return !(value < dim_of(container.as<Range>().begin)) && value < dim_of(container.as<Range>().end);
   }
@@ -321,6 +333,14 @@ Value tensor_binary(Context& context, BinaryOp op, const Value& a, const Value& 
     return context.ops().call(Op::pow, {op_operand(a, dying.a), Operand(exponent)});
   }
   return context.ops().call(info_of(op).tensor, {op_operand(a, dying.a), op_operand(b, dying.b)});
+}
+
+[[noreturn]] void fail_to_shift(BinaryOp op, const Value& a, const Value& b) {
+  const bool is_left = op == BinaryOp::left_shift;
+  fail_with(
+      ErrorName::wrong_operand_type,
+      fmt::format("'{}' takes ints, not {}", info_of(op).symbol, describe(a.is(Tag::tensor) ? a.tensor() : b.tensor())),
+      {is_left ? "`x * 2 ** n` shifts the elements of a tensor" : "`x // 2 ** n` shifts the elements of a tensor"});
 }
 
 bool is_operand(const Value& v) { return v.is(Tag::tensor) || is_host_number(v); }
@@ -356,7 +376,9 @@ Operand op_operand(const Value& v, bool is_dying) {
 Value binary(Context& context, BinaryOp op, const Value& a, const Value& b, DyingOperands dying) {
   if (op == BinaryOp::in) return contains(context, a, b);
   if (is_operand(a) && is_operand(b)) {
-    if (a.is(Tag::tensor) || b.is(Tag::tensor)) return tensor_binary(context, op, a, b, dying);
+    const bool has_tensor = a.is(Tag::tensor) || b.is(Tag::tensor);
+    if (has_tensor && op >= BinaryOp::left_shift) fail_to_shift(op, a, b);
+    if (has_tensor) return tensor_binary(context, op, a, b, dying);
     if (op == BinaryOp::matmul) wrong_operands(op, a, b);
     const bool bits = op >= BinaryOp::bit_or;
     if (bits && (scalar_of(a).type == ScalarType::real || scalar_of(b).type == ScalarType::real))
@@ -391,6 +413,15 @@ Value inverted(Context& context, const Value& a, bool is_dying) {
   fail_with(ErrorName::wrong_operand_type,
             fmt::format("'~' takes bools and ints, not {}", a.is(Tag::tensor) ? describe(a.tensor()) : type_name(a)),
             hints_of(std::move(hint)));
+}
+
+Value plus(const Value& a) {
+  if (is_host_bool(a)) return apply_scalar(ScalarOp::to_integer, a);
+  if (is_host_number(a) || (a.is(Tag::tensor) && a.tensor_data()->dtype != DType::boolean)) return a;
+  fail_with(
+      ErrorName::wrong_operand_type,
+      fmt::format("'+' before a value takes numbers, not {}", a.is(Tag::tensor) ? describe(a.tensor()) : type_name(a)),
+      hints_of(a.is_nil() ? hint_for_nil(a) : hint_to_make(is_items(a) ? Wanted::tensor : Wanted::real, a)));
 }
 
 Value negated(Context& context, const Value& a, bool is_dying) {

@@ -23,6 +23,8 @@ Value binary(Context&, ast::BinaryOp op, const Value& a, const Value& b, DyingOp
 Value negated(Context&, const Value& a, bool is_dying = false);
 /// Flips the bits of ints and int tensors; `not` of bools and bool tensors.
 Value inverted(Context&, const Value& a, bool is_dying = false);
+/// Returns the number or tensor itself; of a bool the int.
+Value plus(const Value& a);
 /// Returns the operand of an op for a tensor or a host number.
 Operand op_operand(const Value& v, bool is_dying = false);
 /// Compares values deeply and returns one bool; `==` of the language is elementwise for tensors.

@@ -125,7 +125,7 @@ std::string Expressions::integer(int depth) {
   if (depth <= 0 || random_.chance(30)) {
     return !variable.empty() && random_.chance(70) ? variable : std::to_string(random_.below(9) - 3);
   }
-  switch (random_.below(14)) {
+  switch (random_.below(16)) {
     case 0: return fmt::format("({} // {})", integer(depth - 1), random_.pick({"2", "3", "-2", "7"}));
     case 8: return fmt::format("len({})", part(depth - 1));
     case 9: return fmt::format("{}.size", tensor("f32", any_shape(), depth - 1));
@@ -143,6 +143,10 @@ std::string Expressions::integer(int depth) {
     case 11:
       return fmt::format("(if {} {{ {} }} else {{ {} }})", condition(depth - 1), integer(depth - 1),
                          integer(depth - 1));
+    case 12:
+      return fmt::format("({} {} {})", integer(depth - 1), random_.pick({"<<", ">>"}),
+                         random_.pick({"0", "1", "3", "62"}));
+    case 13: return fmt::format("(try {{ {} }} catch caught {{ {} }})", integer(depth - 1), integer(depth - 1));
     default: return fmt::format("({} {} {})", integer(depth - 1), random_.pick({"+", "-", "*"}), integer(depth - 1));
   }
 }
@@ -170,7 +174,10 @@ std::string Expressions::real(int depth) {
 std::string Expressions::condition(int depth) {
   const std::string comparison = random_.pick({">", "<", ">=", "<=", "==", "!="});
   if (depth <= 0) return fmt::format("{} {} {}", integer(0), comparison, integer(0));
-  switch (random_.below(9)) {
+  switch (random_.below(10)) {
+    case 9:
+      return fmt::format("{} {} {} {} {}", integer(depth - 1), comparison, integer(depth - 1),
+                         random_.pick({"<", ">=", "!="}), real(depth - 1));
     case 0: return fmt::format("{} {} {}", real(depth - 1), random_.pick({"<", ">"}), real(depth - 1));
     case 1: return fmt::format("any({})", tensor("bool", any_shape(), depth - 1));
     case 2: return fmt::format("all({})", tensor("bool", any_shape(), depth - 1));

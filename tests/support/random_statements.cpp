@@ -259,7 +259,9 @@ void Generator::append_try(Block& out, int depth) {
   const std::string e = fresh("e");
   Block handler;
   handler.emplace_back(fmt::format("print({0}.name, {0}.message, {0}.line)", e));
-  out.push_back(Statement({{"try", std::move(body)}, {"catch " + e, std::move(handler)}}));
+  std::vector<Statement::Part> parts = {{"try", std::move(body)}, {"catch " + e, std::move(handler)}};
+  if (random_.chance(30)) parts.push_back({"finally", {Statement("print(\"finally\")")}});
+  out.push_back(Statement(std::move(parts)));
 }
 
 }  // namespace tsl

@@ -12,7 +12,12 @@ namespace {
 
 std::string operator_of(BinaryOp op) {
   static const char* const kTexts[] = {
-      "+", "-", "*", "/", "//", "%", "**", "@", "==", "!=", "<", "<=", ">", ">=", "in", "|", "^", "&"};
+      "+", "-", "*", "/", "//", "%", "**", "@", "==", "!=", "<", "<=", ">", ">=", "in", "|", "^", "&", "<<", ">>"};
+  return kTexts[static_cast<size_t>(op)];
+}
+
+std::string operator_of(UnaryOp op) {
+  static const char* const kTexts[] = {"-", "+", "~", "not"};
   return kTexts[static_cast<size_t>(op)];
 }
 
@@ -23,10 +28,16 @@ std::string dump_block(const Block& block) {
 }
 
 std::string dump_pattern(const Pattern& pattern) {
-  if (!pattern.is_tuple) return pattern.variable ? *pattern.variable->name : "_";
-  std::string text = "(";
-  for (const Pattern* item : pattern.items) text += (text.size() > 1 ? " " : "") + dump_pattern(*item);
-  return text + ")";
+  if (pattern.kind == Pattern::Kind::name) return pattern.variable ? *pattern.variable->name : "_";
+  const bool has_fields = pattern.kind == Pattern::Kind::fields;
+  std::string text = has_fields ? "{" : "(";
+  for (size_t i = 0; i < pattern.items.size(); ++i) {
+    if (i > 0) text += " ";
+    if (pattern.rest == i) text += "...";
+    else if (has_fields) text += *pattern.keys[i] + ":";
+    text += dump_pattern(*pattern.items[i]);
+  }
+  return text + (has_fields ? "}" : ")");
 }
 
 std::string dump_alternative(const Annotation& annotation) {
@@ -67,6 +78,7 @@ std::string dump_function(const Function& function) {
     if (parameter.limits) text += " in " + format(*parameter.limits);
     if (parameter.default_value) text += "=" + dump(*parameter.default_value);
   }
+  if (function.rest) text += (text.back() != '(' ? " ..." : "...") + *function.rest->name;
   text += ")";
   if (function.returns) text += "->" + dump_annotation(*function.returns);
   return text + " " + dump_block(*function.body);
@@ -103,7 +115,8 @@ std::string dump_fstring(const FStringExpr& fstring) {
 std::string dump_call(const CallExpr& call) {
   std::string text = (call.is_pipe ? "(pipe " : "(call ") + dump(*call.callee);
   for (const Argument& argument : call.args) {
-    text += " " + (argument.name ? *argument.name + ":" : "") + dump(*argument.value);
+    text +=
+        " " + (argument.name ? *argument.name + ":" : "") + (argument.is_spread ? "..." : "") + dump(*argument.value);
   }
   return text + ")";
 }
@@ -148,12 +161,17 @@ std::string dump(const Expr& e) {
     }
     case ExprKind::unary: {
       const auto& unary = as<UnaryExpr>(e);
-      const char* op = unary.op == UnaryOp::negate ? "-" : unary.op == UnaryOp::bit_not ? "~" : "not";
-      return fmt::format("({} {})", op, dump(*unary.operand));
+      return fmt::format("({} {})", operator_of(unary.op), dump(*unary.operand));
     }
     case ExprKind::binary: {
       const auto& binary = as<BinaryExpr>(e);
       return fmt::format("({} {} {})", operator_of(binary.op), dump(*binary.left), dump(*binary.right));
+    }
+    case ExprKind::chain: {
+      std::string text = "(chain " + dump(*as<ChainExpr>(e).first);
+      for (const ChainLink& link : as<ChainExpr>(e).links)
+        text += fmt::format(" {} {}", operator_of(link.op), dump(*link.right));
+      return text + ")";
     }
     case ExprKind::logical: {
       const auto& logical = as<LogicalExpr>(e);
@@ -169,6 +187,12 @@ std::string dump(const Expr& e) {
       const std::string otherwise = branch.otherwise ? " " + dump(*branch.otherwise) : "";
       return fmt::format("(if {} {}{})", dump(*branch.condition), dump_block(*branch.then), otherwise);
     }
+    case ExprKind::try_: {
+      const auto& attempt = as<TryExpr>(e);
+      std::string text = "try " + dump_block(*attempt.body);
+      if (attempt.handler) text += fmt::format(" catch {} {}", *attempt.error->name, dump_block(*attempt.handler));
+      return attempt.last ? text + " finally " + dump_block(*attempt.last) : text;
+    }
     case ExprKind::block: return dump_block(*as<BlockExpr>(e).block);
   }
   return "?";
@@ -180,7 +204,7 @@ std::string dump(const Stmt& s) {
     case StmtKind::declare: {
       const auto& declaration = as<DeclareStmt>(s);
       const Pattern* first = declaration.pattern;
-      while (first->is_tuple && !first->items.empty()) first = first->items[0];
+      while (!first->items.empty()) first = first->items[0];
       const bool is_mutable = first->variable && first->variable->is_mutable;
       return fmt::format("{} {} = {}", is_mutable ? "var" : "let", dump_pattern(*declaration.pattern),
                          dump(*declaration.value));
@@ -209,11 +233,6 @@ std::string dump(const Stmt& s) {
       if (import.variable) text += " as " + *import.variable->name;
       for (const ImportedName& item : import.names) text += fmt::format(" {}>{}", *item.name, *item.variable->name);
       return text;
-    }
-    case StmtKind::try_: {
-      const auto& attempt = as<TryStmt>(s);
-      return fmt::format("try {} catch {} {}", dump_block(*attempt.body), *attempt.error->name,
-                         dump_block(*attempt.handler));
     }
   }
   return "?";

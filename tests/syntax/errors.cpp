@@ -78,7 +78,7 @@ TEST_CASE("a name, type, key or block is missing") {
       {"fn f(x: f32[,]) = 1", "expected a size or a name after '[', found ','", ","},
       {"fn f(x)\n", "expected '{' or '=' after ')', found the end of the text", "\n"},
       {"let r = {1: 2}", "expected a key after '{', found '1'", "1"},
-      {"x.3", "expected a name after '.', found '3'", "3"},
+      {"x.3", "expected a new line or ';' after 'x', found '.3'", ".3"},
       {"if x\n{ }", "expected '{' after 'x', found the end of the line", "\n"},
       {"if x { } else y", "expected '{' or 'if' after 'else', found 'y'", "y"},
       {"while true f()", "expected '{' after 'true', found 'f'", "f"},

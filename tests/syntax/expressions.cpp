@@ -45,6 +45,8 @@ TEST_CASE("prefix operators inside binary ones") {
   CHECK(tree_of("2 ** -a") == "(** 2 (- a))");
   CHECK(tree_of("2 ** -a * b") == "(* (** 2 (- a)) b)");
   CHECK(tree_of("- - a") == "(- (- a))");
+  CHECK(tree_of("+a - +b ** c") == "(- (+ a) (+ (** b c)))");
+  CHECK(tree_of("1 + a << b & c .. d") == "(& (<< (+ 1 a) b) (.. c d))");
   CHECK(tree_of("not not a") == "(not (not a))");
   CHECK(tree_of("a == not b") == "(== a (not b))");
   CHECK(tree_of("-a ** -b ** c") == "(- (** a (- (** b c))))");
@@ -61,9 +63,11 @@ TEST_CASE("'not in' is the negation of 'in'") {
   CHECK(tree_of("a not in b and c") == "(and (not (in a b)) c)");
 }
 
-TEST_CASE("comparisons and ranges do not associate") {
-  CHECK(syntax_error("a < b < c").message == "comparisons cannot be chained");
-  CHECK(syntax_error("a < b < c").hints == "join two with 'and', or put one in parentheses");
+TEST_CASE("comparisons make chains, `in` and ranges do not") {
+  CHECK(tree_of("a < b <= c == d") == "(chain a < b <= c == d)");
+  CHECK(tree_of("(a < b) < c") == "(< (< a b) c)");
+  CHECK(syntax_error("a == b in c").message == "`in` cannot be chained with other comparisons");
+  CHECK(syntax_error("a in b < c").hints == "join two with 'and', or put one in parentheses");
   CHECK(syntax_error("a == b in c").at == "in");
   CHECK(syntax_error("1..2..3").message == "ranges cannot be chained");
   CHECK(tree_of("a < b and b < c") == "(and (< a b) (< b c))");

@@ -69,10 +69,12 @@ TEST_CASE("malformed numbers are reported whole") {
   CHECK(syntax_error("1_").message == "'_' in a number stands between two digits");
   CHECK(syntax_error("1e").message == "expected digits in the exponent");
   CHECK(syntax_error("2foo").message == "'foo' is no suffix of a number");
-  CHECK(syntax_error("1.").hints == "a float has digits on both sides of its point: `1.0`");
+  CHECK(syntax_error("1.").hints == "a float has digits behind its point: `1.0`");
 }
 
 TEST_CASE("a point is a range, a field or a fraction") {
+  CHECK(tree_of(".5 + a") == tree_of("0.5 + a"));
+  CHECK(tree_of("0.. .5") == tree_of("0..0.5"));
   CHECK(tree_of("1..5") == "(.. 1 5)");
   CHECK(tree_of("1..=5") == "(..= 1 5)");
   CHECK(tree_of("1.5..2.5") == "(.. 1.5 2.5)");

@@ -40,6 +40,7 @@ TEST_CASE("loops and jumps") {
   CHECK(tree_of("while a { break; continue }") == "while a {break; continue}");
   CHECK(tree_of("for i in 0..3 { f(i) }") == "for i in (.. 0 3) {(call f i)}");
   CHECK(tree_of("for (k, v) in r { }") == "for (k v) in r {}");
+  CHECK(tree_of("for {a, b: (c, ...d), ...e} in r { }") == "for {a:a b:(c ...d) ...e} in r {}");
   CHECK(syntax_error("for k, v in r { }").hints == "two names stand in parentheses: `for (k, v) in xs { … }`");
   CHECK(tree_of("fn f() { return }") == "fn f () {return}");
   CHECK(tree_of("fn f() { return\n1 }") == "fn f () {return; 1}");
@@ -47,11 +48,16 @@ TEST_CASE("loops and jumps") {
 
 TEST_CASE("try") {
   CHECK(tree_of("try { f() } catch e { print(e.message) }") == "try {(call f)} catch e {(call print (. e message))}");
-  CHECK(syntax_error("try { f() }").message == "expected 'catch' after '}', found the end of the text");
+  CHECK(syntax_error("try { f() }").message == "expected 'catch' or 'finally' after '}', found the end of the text");
+  CHECK(tree_of("let a = try { f() } catch e { 1 } finally { g() }") ==
+        "let a = try {(call f)} catch e {1} finally {(call g)}");
+  CHECK(tree_of("try { f() }\nfinally { g() }") == "try {(call f)} finally {(call g)}");
 }
 
 TEST_CASE("functions") {
   CHECK(tree_of("fn f() = 1") == "fn f () {return 1}");
+  CHECK(tree_of("fn f(a, ...b) = g(...b, c: 1)") == "fn f (a ...b) {return (call g ...b c:1)}");
+  CHECK(syntax_error("fn f(...a, b) = 1").message == "no parameter can follow '...'");
   CHECK(tree_of("fn f(x, k = 2, opts: record) -> f32 { return x }") == "fn f (x k=2 opts:record)->f32 {return x}");
 }
 

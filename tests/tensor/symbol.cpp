@@ -101,6 +101,26 @@ TEST_CASE("a symbol computes what apply computes, for other inputs too") {
   }
 }
 
+TEST_CASE("where a program's ints overflow, a run fails; sizes wrap around") {
+  Trace t;
+  const Symbol *n = t.given(5), *m = t.given(7);
+  const Symbol* wrapping = t.table.apply_wrapping(ScalarOp::mul, n, m);
+  const Symbol* product = t.table.apply(ScalarOp::mul, n, m);
+  REQUIRE(product == wrapping);  // one symbol, so that sizes of the program and of shapes are the same
+  // (n - 3) + (m + 3) is n + m, though n + m + 3 may not fit.
+  const Symbol* three = t.number(3);
+  const Symbol* sum =
+      t.table.apply(ScalarOp::add, t.table.apply(ScalarOp::sub, n, three), t.table.apply(ScalarOp::add, m, three));
+  REQUIRE(t.holds({5, 7}));
+  REQUIRE(t.holds({INT64_MAX / 8, 8}));
+  REQUIRE_THROWS_AS(t.holds({INT64_MAX / 8 + 1, 8}), Failure);
+  REQUIRE_THROWS_AS(t.holds({1, INT64_MAX - 2}), Failure);
+  REQUIRE(sum == t.table.apply_wrapping(ScalarOp::add, n, m));
+  const size_t guards = t.guards();
+  REQUIRE_THROWS_AS(t.table.apply(ScalarOp::mul, n, t.number(INT64_MAX)), Failure);
+  REQUIRE(t.guards() == guards + 1);  // a run that fails in the same way has the same operands
+}
+
 TEST_CASE("pinning records each symbol once") {
   Trace t;
   const Symbol* n = t.size(5);
