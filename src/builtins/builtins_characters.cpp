@@ -29,10 +29,20 @@ bool is_ascii(std::string_view text) {
   return ascii_prefix(text) == text.size();
 }
 
+/// As in_case(), of a character of one byte.
+char byte_in_case(LetterCase to, char c) {
+  if (to == LetterCase::lower) return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+}
+
 /// Returns a text with each character in the case that `case_of` gives for it.
 template <class CaseOf> Value mapped(std::string_view text, CaseOf case_of) {
   TextBuilder result;
-  each_character(text, [&](std::string_view character) { result += in_case(case_of(character), character); });
+  each_character(text, [&](std::string_view character) {
+    const LetterCase to = case_of(character);
+    if (character.size() == 1) result += byte_in_case(to, character[0]);
+    else result += in_case(to, character);
+  });
   return make_string(result.take());
 }
 

@@ -17,14 +17,21 @@ namespace tsl {
 
 namespace {
 
-// RE2 cannot be interrupted, so a single search must not take long.
+// RE2 cannot be interrupted, so a single search must not take long: at worst, each byte meets each part of the pattern.
 constexpr size_t kMaxText = size_t{1} << 24;
+constexpr size_t kMaxWork = size_t{1} << 28;
+constexpr size_t kMaxPattern = size_t{1} << 12;
 constexpr int64_t kMaxPatternMemory = int64_t{1} << 22;  // of a pattern, with the states that a search makes
 constexpr size_t kKeptPatterns = 16;
 
 using Groups = std::vector<re2::StringPiece>;
 
 std::shared_ptr<const re2::RE2> compiled(const std::string& pattern) {
+  if (pattern.size() > kMaxPattern) {
+    fail_argument(ErrorName::malformed_pattern, "pattern",
+                  fmt::format("a pattern has at most {} bytes, not {}", kMaxPattern, pattern.size()),
+                  {"`find(s, part)` and `replace(s, old, new)` take texts of any length"});
+  }
   re2::RE2::Options options(re2::RE2::Quiet);
   options.set_max_mem(kMaxPatternMemory);
   auto made = std::make_shared<const re2::RE2>(pattern, options);
@@ -51,11 +58,12 @@ std::shared_ptr<const re2::RE2> pattern_of(Context& context, const Value& v) {
   return kept.front();
 }
 
-const String& searched_text(Context& context, const Value& v) {
+const String& searched_text(Context& context, const Value& v, const re2::RE2& pattern) {
   const String& text = expect_text(context, v, "the text");
-  if (text.text.size() <= kMaxText) return text;
+  const size_t most = std::min(kMaxText, kMaxWork / static_cast<size_t>(std::max(pattern.ProgramSize(), 1)));
+  if (text.text.size() <= most) return text;
   fail_argument(ErrorName::argument_out_of_range, "text",
-                fmt::format("a pattern is matched with texts of at most {} bytes, not {}", kMaxText, text.text.size()),
+                fmt::format("this pattern is matched with texts of at most {} bytes, not {}", most, text.text.size()),
                 {"`lines(text)` makes a list of the lines"});
 }
 
@@ -119,7 +127,7 @@ Value record_of(Context& context, const String& text, const Matches& match) {
 
 Value search_builtin(Context& context, Args args) {
   const auto pattern = pattern_of(context, args[0]);
-  const String& text = searched_text(context, args[1]);
+  const String& text = searched_text(context, args[1], *pattern);
   const int64_t start = expect_int(context, args[2], "the start");
   if (start < 0) fail_argument(ErrorName::argument_out_of_range, "start", "search: the start must not be negative");
   const size_t from = text.code_points().offset(static_cast<size_t>(start));
@@ -129,7 +137,7 @@ Value search_builtin(Context& context, Args args) {
 
 Value findall_builtin(Context& context, Args args) {
   const auto pattern = pattern_of(context, args[0]);
-  const String& text = searched_text(context, args[1]);
+  const String& text = searched_text(context, args[1], *pattern);
   Collector found;
   for (Matches matches(*pattern, text.text); matches.next();) {
     const Groups& groups = matches.groups();
@@ -163,7 +171,7 @@ void add_replacement(TextBuilder& to, std::string_view replacement, const Groups
 Value substitute_builtin(Context& context, Args args) {
   const auto pattern = pattern_of(context, args[0]);
   const Value subject = args[1], replacement = args[2];
-  const String& text = searched_text(context, subject);
+  const String& text = searched_text(context, subject, *pattern);
   const int64_t limit = args[3].is_nil() ? std::numeric_limits<int64_t>::max() : expect_int(context, args[3], "limit");
   const std::string_view all = text.text;
   TextBuilder result;

@@ -93,12 +93,19 @@ void plus(Frame& frame, const Instruction& i) {
 
 bool is_settled(Context& context, const Value& answer) { return is_host_bool(answer) && !truth(context, answer); }
 
+constexpr size_t kMaxShortText = 15;  // bytes that a string holds without memory of its own
+
 bool compare(Context& context, Frame& frame, const Instruction& i, BinaryOp op, const Value& right) {
   const Value& left = frame.base[i.a];
-  const bool are_strings = left.is(Tag::string) && right.is(Tag::string);
-  const bool result = are_strings && (op == BinaryOp::eq || op == BinaryOp::ne)
-                          ? equal_texts(left.as<String>().text, right.as<String>().text) == (op == BinaryOp::eq)
-                          : truth(context, binary(context, op, left, right));
+  if (left.is(Tag::string) && right.is(Tag::string) && (op == BinaryOp::eq || op == BinaryOp::ne)) {
+    const std::string& text = left.as<String>().text;
+    const bool result = equal_texts(text, right.as<String>().text) == (op == BinaryOp::eq);
+    // A short text stays: in a loop over characters, the next one takes its place.
+    if (i.kills_a() && text.size() > kMaxShortText) clear(frame.base[i.a]);
+    if (i.kills_b()) clear(frame.base[i.b]);
+    return result;
+  }
+  const bool result = truth(context, binary(context, op, left, right));
   if (i.kills_a()) clear(frame.base[i.a]);
   if (i.kills_b()) clear(frame.base[i.b]);
   return result;
