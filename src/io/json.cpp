@@ -322,6 +322,12 @@ class JsonWriter {
     out_ += float_text(value);
   }
 
+  /// Whether a text stands for itself between quotes.
+  static bool is_plain(std::string_view text) {
+    const auto is_itself = [](char c) { return c >= ' ' && c < 0x7F && c != '"' && c != '\\'; };
+    return std::all_of(text.begin(), text.end(), is_itself);
+  }
+
   /// Writes a string part by part, so that a long one polls.
   void string(std::string_view text) {
     constexpr size_t kPart = 1 << 14;
@@ -329,13 +335,21 @@ class JsonWriter {
     while (!text.empty()) {
       size_t end = std::min(kPart, text.size());
       for (int i = 0; i < 3 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80; ++i) --end;
-      try {
-        const std::string quoted = Json(std::string(text.substr(0, end))).dump();
-        out_ += std::string_view(quoted).substr(1, quoted.size() - 2);
-      } catch (const Json::exception&) { fail_to_write(path_, "a string is not valid UTF-8"); }
+      part(text.substr(0, end));
       text.remove_prefix(end);
     }
     out_ += '"';
+  }
+
+  void part(std::string_view text) {
+    if (is_plain(text)) {
+      out_ += text;
+      return;
+    }
+    try {
+      const std::string quoted = Json(std::string(text)).dump();
+      out_ += std::string_view(quoted).substr(1, quoted.size() - 2);
+    } catch (const Json::exception&) { fail_to_write(path_, "a string is not valid UTF-8"); }
   }
 
   Context& context_;
