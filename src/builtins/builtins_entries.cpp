@@ -149,8 +149,8 @@ constexpr Builtin kRows[] = {
      "a set: a map of the items, or of the keys of a record or a map, to true; each item once, in their order",
      set_builtin, "maps"},
     {"union", "union(a: iterable, b: iterable)", "the set of what is in a or in b", union_builtin, "maps"},
-    {"intersection", "intersection(a: iterable, b: iterable)", "the set of what is in a and in b",
-     intersection_builtin, "maps"},
+    {"intersection", "intersection(a: iterable, b: iterable)", "the set of what is in a and in b", intersection_builtin,
+     "maps"},
     {"difference", "difference(a: iterable, b: iterable)", "the set of what is in a and not in b", difference_builtin,
      "maps"},
 };

@@ -126,8 +126,7 @@ void MapKeys::append(Value key) {
   const size_t before = keys_.capacity();
   slots_[slot_of(key, hash)] = {static_cast<uint32_t>(keys_.size() + 1), hash};
   keys_.push_back(std::move(key));
-  if (keys_.capacity() != before)
-    bytes_.set(sizeof *this + keys_.capacity() * (sizeof(Value) + 4 * sizeof(Slot)));
+  if (keys_.capacity() != before) bytes_.set(sizeof *this + keys_.capacity() * (sizeof(Value) + 4 * sizeof(Slot)));
 }
 
 bool MapKeys::are_identical(const MapKeys& others) const {

@@ -18,7 +18,7 @@ namespace tsl {
 
 namespace {
 
-constexpr int kMaxNesting = 100;   // of tuples; deeper ones are no data that anybody looks up
+constexpr int kMaxNesting = 100;     // of tuples; deeper ones are no data that anybody looks up
 constexpr size_t kMostNamed = 5000;  // keys that an error compares with the missing one
 
 std::string hint_for_key(const Value& value) {
@@ -34,8 +34,7 @@ std::string hint_for_key(const Value& value) {
 }
 
 [[noreturn]] void wrong_key(const Value& value) {
-  if (value.is(Tag::real))
-    fail(ErrorName::wrong_key_type, "nan cannot be the key of a map: it is not equal to itself");
+  if (value.is(Tag::real)) fail(ErrorName::wrong_key_type, "nan cannot be the key of a map: it is not equal to itself");
   fail_with(ErrorName::wrong_key_type,
             fmt::format("a key of a map is a bool, int, float, str, dtype, or a tuple or range of such, not {}",
                         type_name(value)),
