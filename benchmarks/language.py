@@ -29,10 +29,13 @@ NAMES = [f"key{i}" for i in range(N)]
 MIXED = [f"key{i}" for i in NUMBERS]
 TABLE = {name: 1 for name in NAMES}
 COLUMNS = {"number": NUMBERS, "half": [i / 2 for i in NUMBERS], "name": MIXED}
+ENTRIES = {i: i for i in NUMBERS}
+OTHERS = set(range(N // 2, N + N // 2))
 NESTED = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
 TABLE_TEXT = json.dumps(TABLE)
-# Known to take longer: an error is a C++ exception, and a loop over a record makes a tuple and a str in each turn.
-SLOW = {"catch errors", "loop over a record"}
+# Known to take longer: an error is a C++ exception, a loop over a record makes a tuple and a str in each turn, and a
+# removal is a call.
+SLOW = {"catch errors", "loop over a record", "remove entries"}
 KEPT = tempfile.TemporaryDirectory()
 
 
@@ -130,6 +133,48 @@ def zip_lists():
     for a, b in zip(NUMBERS, NUMBERS):
         total += a * b
     return total
+
+
+def set_entries():
+    m = {}
+    for i in range(N):
+        m[i] = i
+    return m
+
+
+def get_entries():
+    total = 0
+    for i in NUMBERS:
+        total += ENTRIES[i]
+    return total
+
+
+def pairs_as_keys():
+    m = {}
+    for i in range(N):
+        m[(i, "a")] = i
+    return m
+
+
+def loop_map():
+    total = 0
+    for _, value in ENTRIES.items():
+        total += value
+    return total
+
+
+def remove_entries():
+    m = dict(ENTRIES)
+    for i in NUMBERS:
+        del m[i]
+    return m
+
+
+def count_in_map():
+    counts = {}
+    for word in WORDS:
+        counts[word] = counts.get(word, 0) + 1
+    return counts
 
 
 def count_words():
@@ -264,6 +309,14 @@ PYTHON = {
     "new keys: r[name] = 1": set_keys,
     "read keys: r[name]": get_keys,
     "count words": count_words,
+    "new entries: m[i] = i": set_entries,
+    "read entries: m[i]": get_entries,
+    'tuples as keys: m[(i, "a")]': pairs_as_keys,
+    "count in a map: get(m, k, 0)": count_in_map,
+    "loop over a map": loop_map,
+    "remove entries": remove_entries,
+    "make a set": lambda: set(NUMBERS),
+    "union of sets": lambda: set(NUMBERS) | OTHERS,
     "change fields: p.x += i": change_fields,
     "loop over a record": loop_record,
     "make records: {x: i, y: i}": make_records,

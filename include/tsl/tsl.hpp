@@ -106,6 +106,8 @@ template <class T>
 concept Dictionary = requires {
   typename T::mapped_type;
 };
+template <class T>
+concept KeyedByText = std::convertible_to<const typename T::key_type&, std::string_view>;
 /// A container of what is no number, and so makes a list and no tensor.
 template <class T>
 concept ListLike = requires(const T& from) {
@@ -176,6 +178,14 @@ class Value {
   }
   Result<Value> operator[](std::string_view key) const {
     return made([&](tsl_value* result) { return tsl_get_field(engine_, handle_, detail::text(key), result); });
+  }
+  /// Reads a key of a map; 0 is the first. operator[] reads the values in the same order.
+  Result<Value> key(size_t index) const {
+    return made([&](tsl_value* result) { return tsl_get_map_key(engine_, handle_, index, result); });
+  }
+  /// Reads the value of a key of a map. TSL_INDEX if it has no such key.
+  Result<Value> at(const Value& key) const {
+    return made([&](tsl_value* result) { return tsl_get_map_value(engine_, handle_, key.handle(), result); });
   }
 
  protected:
@@ -455,7 +465,8 @@ class Engine {
   }
 
   /// Makes a value: of a bool, a number, a string, nullptr (nil), a span of numbers (a tensor, of a copy), another
-  /// container (a list), a std::tuple, or a map by strings (a record). TSL_VALUE for an int that 64 bits do not hold.
+  /// container (a list), a std::tuple, a map by strings (a record) or by other keys (a map). TSL_VALUE for an int that
+  /// 64 bits do not hold.
   template <class T> Result<Value> make(const T& from) const {
     if constexpr (std::derived_from<T, Value>) {
       return Value(from);
@@ -473,6 +484,8 @@ class Engine {
           [&](tsl_value* result) { return tsl_new_string(handle_, detail::text(std::string_view(from)), result); });
     } else if constexpr (detail::is_tuple<T>) {
       return std::apply([&](const auto&... items) { return tuple(items...); }, from);
+    } else if constexpr (detail::Dictionary<T> && !detail::KeyedByText<T>) {
+      return map(from);
     } else if constexpr (detail::Dictionary<T>) {
       std::vector<std::string> keys;
       std::vector<Result<Value>> values;
@@ -502,6 +515,22 @@ class Engine {
   }
   template <class... Items> Result<Value> record(const Named<Items>&... fields) const {
     return record_of({std::string(fields.name)...}, std::vector<Result<Value>>{make(fields.value)...});
+  }
+  /// Makes a map of the entries of a std::map or the like, also of one by strings.
+  template <detail::Dictionary T> Result<Value> map(const T& from) const {
+    std::vector<Result<Value>> keys, values;
+    std::vector<tsl_value> handles;
+    for (const auto& [key, value] : from) {
+      keys.push_back(make(key));
+      values.push_back(make(value));
+    }
+    for (const Result<Value>& key : keys) {
+      if (!key) return key.error();
+      handles.push_back(key.value().handle());
+    }
+    return items_of(values, [&](tsl_engine engine, const tsl_value* items, size_t count, tsl_value* result) {
+      return tsl_new_map(engine, handles.data(), items, count, result);
+    });
   }
   /// Defines a type of the program's objects, by the name that scripts and signatures use: type<Body>("Body").
   template <class T> Result<void> type(std::string_view name) const {

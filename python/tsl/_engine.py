@@ -367,6 +367,11 @@ class Engine:
             return self._made(_calls.new_string, text)
         if isinstance(value, (list, tuple)):
             return self._made_of_items(_calls.new_list if isinstance(value, list) else _calls.new_tuple, value)
+        if isinstance(value, (set, frozenset)):
+            value = dict.fromkeys(value, True)
+            return self._made_of_items(_calls.new_map, value.keys(), value.values())
+        if isinstance(value, dict) and not all(isinstance(key, str) and key.isidentifier() for key in value):
+            return self._made_of_items(_calls.new_map, value.keys(), value.values())
         if isinstance(value, dict):
             keys = [lib.string(key, "the key of a record") for key in value]
             return self._made_of_items(lambda engine, items, *rest: _calls.new_record(
@@ -376,12 +381,16 @@ class Engine:
         except NoBuffer:
             raise _no_value(value) from None
 
-    def _made_of_items(self, call, items):
-        handles = []
+    def _made_of_items(self, call, *columns):
+        """Makes a value of columns of items, which are equally long: of its items, or its keys and their values."""
+        arrays, handles = [], []
         try:
-            for item in items:
-                handles.append(self._to_handle(item))
-            return self._made(call, (lib.ValueHandle * len(handles))(*handles), len(handles))
+            for items in columns:
+                first = len(handles)
+                for item in items:
+                    handles.append(self._to_handle(item))
+                arrays.append((lib.ValueHandle * (len(handles) - first))(*handles[first:]))
+            return self._made(call, *arrays, len(arrays[0]))
         finally:
             for handle in handles:
                 self._release(handle)
@@ -464,11 +473,13 @@ class Engine:
             text = lib.String()
             self._check(_calls.get_string(self._handle, handle, byref(text)))
             return str(text)
-        if kind not in (lib.LIST, lib.TUPLE, lib.RECORD):
+        if kind not in (lib.LIST, lib.TUPLE, lib.RECORD, lib.MAP):
             return None if kind == lib.NIL else Value(self, self._retained(handle))
         length = c_size_t()
         self._check(_calls.get_length(self._handle, handle, byref(length)))
         items = [self._to_python(self._made(_calls.get_item, handle, i)) for i in range(length.value)]
+        if kind == lib.MAP:
+            return {self._to_python(self._made(_calls.get_map_key, handle, i)): item for i, item in enumerate(items)}
         if kind != lib.RECORD:
             return items if kind == lib.LIST else tuple(items)
         return {self._key(handle, i): item for i, item in enumerate(items)}
@@ -481,11 +492,9 @@ class Engine:
 
 def _no_value(source):
     """Returns the error for an object that is no value of TSL."""
-    if isinstance(source, (set, frozenset)):
-        return TypeError("TSL has no sets: pass a list, such as sorted(x)")
     if callable(source):
         return TypeError('a function of Python is no value of TSL: engine.define("f(x)", function) lets scripts call it')
-    return TypeError(f"TSL has no value for this {type(source).__name__}: it takes None, bool, int, float, str, list, tuple, dict, arrays, and objects "
+    return TypeError(f"TSL has no value for this {type(source).__name__}: it takes None, bool, int, float, str, list, tuple, dict, set, arrays, and objects "
                      "of classes that engine.type() defined")
 
 

@@ -11,7 +11,7 @@ OK, MISUSE = 0, 1
 KIND_NAMES = {1: "misuse", 2: "internal", 10: "syntax", 11: "name", 12: "type", 13: "shape", 14: "index", 15: "value", 16: "io",
               17: "memory", 18: "device", 19: "limit", 20: "interrupt", 21: "user", 22: "exit"}
 USER_ERROR = 21
-(NIL, BOOL, INT, FLOAT, STRING, LIST, TUPLE, RECORD, RANGE, FUNCTION, MODULE, DTYPE, TENSOR, FOREIGN) = range(14)
+(NIL, BOOL, INT, FLOAT, STRING, LIST, TUPLE, RECORD, RANGE, FUNCTION, MODULE, DTYPE, TENSOR, FOREIGN, MAP) = range(15)
 # The dtypes in the order of tsl_dtype: name, bytes, format of the struct module and type of NumPy, which have no bf16.
 DTYPES = (("bool", 1, "?", "|b1"), ("u8", 1, "B", "|u1"), ("i8", 1, "b", "|i1"), ("i16", 2, "h", "<i2"), ("i32", 4, "i", "<i4"),
           ("i64", 8, "q", "<i8"), ("f16", 2, "e", "<f2"), ("bf16", 2, None, None), ("f32", 4, "f", "<f4"), ("f64", 8, "d", "<f8"),
@@ -160,6 +160,7 @@ FUNCTIONS = {
     "new_list": [_ENGINE, _VALUES, c_size_t, _RESULT],
     "new_tuple": [_ENGINE, _VALUES, c_size_t, _RESULT],
     "new_record": [_ENGINE, _STRINGS, _VALUES, c_size_t, _RESULT],
+    "new_map": [_ENGINE, _VALUES, _VALUES, c_size_t, _RESULT],
     "retain": [_ENGINE, _VALUE, _RESULT],
     "release": [_ENGINE, _VALUE],
     "get_kind": [_ENGINE, _VALUE, POINTER(c_int)],
@@ -170,6 +171,8 @@ FUNCTIONS = {
     "get_length": [_ENGINE, _VALUE, POINTER(c_size_t)],
     "get_item": [_ENGINE, _VALUE, c_size_t, _RESULT],
     "get_key": [_ENGINE, _VALUE, c_size_t, _STRING],
+    "get_map_key": [_ENGINE, _VALUE, c_size_t, _RESULT],
+    "get_map_value": [_ENGINE, _VALUE, _VALUE, _RESULT],
     "get_field": [_ENGINE, _VALUE, String, _RESULT],
     "to_text": [_ENGINE, _VALUE, _STRING],
     "display": [_ENGINE, _VALUE, _STRING],

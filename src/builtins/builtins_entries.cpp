@@ -57,8 +57,7 @@ Value get_builtin(Context& context, Args args) {
 Value remove_builtin(Context& context, Args args) {
   const Value key = as_key(context, args[1]);
   Value map = std::move(args[0]);
-  if (!map.as<Map>().find(key)) unknown_key(context, map, key);
-  make_unique<Map>(map).remove(key);
+  if (!make_unique<Map>(map).remove(key)) unknown_key(context, map, key);
   return map;
 }
 

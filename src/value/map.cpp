@@ -184,9 +184,13 @@ Ref<Map> Map::with_values(std::vector<Value> others) const {
 
 Ref<Map> Map::compacted() const {
   Ref<Map> rest = make_ref<Map>();
+  rest->values.reserve(size());
   polled_each(values.size(), 32, [&](size_t i) {
-    if (!values[i].is(Tag::absent)) rest->set(keys->all()[i], values[i]);
+    if (values[i].is(Tag::absent)) return;
+    rest->keys->append(keys->all()[i]);
+    rest->values.push_back(values[i]);
   });
+  rest->count_bytes();
   return rest;
 }
 

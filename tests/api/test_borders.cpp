@@ -175,6 +175,9 @@ std::vector<std::function<tsl_status(tsl_engine, tsl_value)>> calls_with_a_value
         const tsl_string key = str("a");
         return tsl_new_record(e, &key, &v, 1, &result);
       },
+      [](tsl_engine e, tsl_value v) { return tsl_new_map(e, &v, &v, 1, &result); },
+      [](tsl_engine e, tsl_value v) { return tsl_get_map_key(e, v, SIZE_MAX, &result); },
+      [](tsl_engine e, tsl_value v) { return tsl_get_map_value(e, v, v, &result); },
       [](tsl_engine e, tsl_value v) { return tsl_retain(e, v, &result); },
       [](tsl_engine e, tsl_value v) {
         tsl_kind kind;
@@ -251,8 +254,8 @@ TEST_CASE("handles that are none are refused by every call, and change nothing",
 TEST_CASE("values of every kind are refused by the calls for others, and stay as they were", "[api]") {
   Fixture t;
   t.eval("fn f() = 1");
-  for (const char* source : {"nil", "true", "7", "2.5", "\"text\"", "[1, 2]", "(1, 2)", "{a: 1}", "f", "exp", "f32",
-                             "ones([2])", "ones([2, 3])[::-1]", "zeros([0])", "tensor(1.0, dtype: f16)"}) {
+  for (const char* source : {"nil", "true", "7", "2.5", "\"text\"", "[1, 2]", "(1, 2)", "{a: 1}", "[1: 2]", "f", "exp",
+                             "f32", "ones([2])", "ones([2, 3])[::-1]", "zeros([0])", "tensor(1.0, dtype: f16)"}) {
     INFO(source);
     const tsl_value value = t.eval(source);
     const std::string before = t.text(value);

@@ -212,6 +212,20 @@ TEST_CASE("lists, tuples and records are made of values of C++", "[api]") {
   CHECK(engine.run("pair(3)").value().text() == "[\"n\", \"3\"]");
 }
 
+TEST_CASE("maps are made and read in C++", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  const tsl::Value map = engine.make(std::map<int, std::string>{{1, "a"}, {2, "b"}}).value();
+  CHECK(map.text() == "[1: \"a\", 2: \"b\"]");
+  CHECK(map.kind() == TSL_KIND_MAP);
+  CHECK(map.size() == 2);
+  CHECK(map.key(1).value().as<int64_t>().value() == 2);
+  CHECK(map[1].value().as<std::string>().value() == "b");
+  CHECK(map.at(engine.make(1).value()).value().as<std::string>().value() == "a");
+  CHECK(map.at(engine.make(3).value()).error().kind == TSL_INDEX);
+  CHECK(engine.map(std::map<std::string, int>{{"a", 1}}).value().text() == "[\"a\": 1]");
+  CHECK(engine.make(std::map<double, int>{{std::nan(""), 1}}).error().kind == TSL_TYPE);
+}
+
 TEST_CASE("arguments are given by name", "[api]") {
   auto engine = tsl::Engine::create().value();
   engine.run("fn f(a, b = 10, c = 100) = a - b + c").value();

@@ -44,15 +44,50 @@ TEST_CASE("values are made and read", "[api]") {
   CHECK(tsl_new_string(t.engine, str("\xff"), &item) == TSL_VALUE);
 }
 
+TEST_CASE("maps are made and read by their keys", "[api]") {
+  Fixture t;
+  const tsl_value keys[] = {t.eval("\"a\""), t.eval("(1, 2)"), t.eval("3")};
+  const tsl_value values[] = {t.eval("1"), t.eval("[2]"), t.eval("nil")};
+  tsl_value map = {0}, item = {0};
+  REQUIRE(tsl_new_map(t.engine, keys, values, 3, &map) == TSL_OK);
+  CHECK(t.text(map) == "[\"a\": 1, (1, 2): [2], 3: nil]");
+  size_t length = 0;
+  REQUIRE(tsl_get_length(t.engine, map, &length) == TSL_OK);
+  CHECK(length == 3);
+  REQUIRE(tsl_get_map_key(t.engine, map, 1, &item) == TSL_OK);
+  CHECK(t.text(item) == "(1, 2)");
+  REQUIRE(tsl_get_item(t.engine, map, 1, &item) == TSL_OK);
+  CHECK(t.text(item) == "[2]");
+  REQUIRE(tsl_get_map_value(t.engine, map, t.eval("3.0"), &item) == TSL_OK);
+  CHECK(t.text(item) == "nil");
+  CHECK(tsl_get_map_key(t.engine, map, 3, &item) == TSL_INDEX);
+  CHECK(tsl_get_map_value(t.engine, map, t.eval("4"), &item) == TSL_INDEX);
+  CHECK(tsl_get_map_value(t.engine, map, t.eval("[4]"), &item) == TSL_TYPE);
+  CHECK(tsl_get_map_key(t.engine, keys[0], 0, &item) == TSL_MISUSE);
+  const tsl_value equal[] = {t.eval("1"), t.eval("1.0")};
+  CHECK(tsl_new_map(t.engine, equal, values, 2, &item) == TSL_VALUE);
+  CHECK(tsl_new_map(t.engine, values, values, 2, &item) == TSL_TYPE);
+}
+
+TEST_CASE("the entries of a map of which keys were removed have no gaps", "[api]") {
+  Fixture t;
+  const tsl_value map = t.eval("remove([1: 10, 2: 20, 3: 30], 2)");
+  tsl_value item = {0};
+  REQUIRE(tsl_get_map_key(t.engine, map, 1, &item) == TSL_OK);
+  CHECK(t.text(item) == "3");
+  REQUIRE(tsl_get_item(t.engine, map, 1, &item) == TSL_OK);
+  CHECK(t.text(item) == "30");
+  CHECK(tsl_get_item(t.engine, map, 2, &item) == TSL_INDEX);
+}
+
 TEST_CASE("each kind has a name", "[api]") {
   Fixture t;
-  const std::pair<const char*, tsl_kind> cases[] = {{"nil", TSL_KIND_NIL},         {"true", TSL_KIND_BOOL},
-                                                    {"1", TSL_KIND_INT},           {"1.5", TSL_KIND_FLOAT},
-                                                    {"\"a\"", TSL_KIND_STRING},    {"[1]", TSL_KIND_LIST},
-                                                    {"(1, 2)", TSL_KIND_TUPLE},    {"{a: 1}", TSL_KIND_RECORD},
-                                                    {"0..3", TSL_KIND_RANGE},      {"fn(x) = x", TSL_KIND_FUNCTION},
-                                                    {"sum", TSL_KIND_FUNCTION},    {"f32", TSL_KIND_DTYPE},
-                                                    {"ones([2])", TSL_KIND_TENSOR}};
+  const std::pair<const char*, tsl_kind> cases[] = {
+      {"nil", TSL_KIND_NIL},      {"true", TSL_KIND_BOOL},          {"1", TSL_KIND_INT},
+      {"1.5", TSL_KIND_FLOAT},    {"\"a\"", TSL_KIND_STRING},       {"[1]", TSL_KIND_LIST},
+      {"(1, 2)", TSL_KIND_TUPLE}, {"{a: 1}", TSL_KIND_RECORD},      {"[1: 2]", TSL_KIND_MAP},
+      {"0..3", TSL_KIND_RANGE},   {"fn(x) = x", TSL_KIND_FUNCTION}, {"sum", TSL_KIND_FUNCTION},
+      {"f32", TSL_KIND_DTYPE},    {"ones([2])", TSL_KIND_TENSOR}};
   for (const auto& [source, expected] : cases) {
     INFO(source);
     tsl_kind kind = TSL_KIND_NIL;

@@ -1,5 +1,6 @@
 // Makes any sequence of API calls: each byte is a call or an argument of one; handles may be released, null, or another
 // engine's. Wrapped memory and values of the host are released exactly once. See tools/check --long fuzzers.
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -141,7 +142,7 @@ void Sequence::call() {
   const tsl_engine engine = host.engine();
   tsl_value result = {0};
   status_ = TSL_OK;
-  switch (next() % 18) {
+  switch (next() % 20) {
     case 0: status_ = tsl_run(engine, text(), text(), &result); break;
     case 1: status_ = tsl_get(engine, text(), &result); break;
     case 2: status_ = tsl_set(engine, text(), value()); break;
@@ -161,6 +162,15 @@ void Sequence::call() {
       status_ = tsl_new_record(engine, keys, items.data(), items.size(), &result);
       break;
     }
+    case 18: {
+      const std::vector<tsl_value> keys = several(), items = several();
+      status_ = tsl_new_map(engine, keys.data(), items.data(), std::min(keys.size(), items.size()), &result);
+      break;
+    }
+    case 19:
+      status_ = next() % 2 ? tsl_get_map_key(engine, value(), next(), &result)
+                           : tsl_get_map_value(engine, value(), value(), &result);
+      break;
     case 6: status_ = tsl_new_float(engine, next(), &result); break;
     case 7: status_ = tsl_new_int(engine, next(), &result); break;
     case 8: status_ = tsl_new_string(engine, text(), &result); break;

@@ -133,5 +133,5 @@ TEST_CASE("tuples, records and strings") {
   CHECK(s.eval("\"ell\" in \"hello\" and 2 in [1, 2] and not (\"z\" in {a: 1})") == "true");
   CHECK(s.error_text("let (a, b) = (1, 2, 3)") == "value: a tuple of 3 cannot be taken apart into 2");
   CHECK(s.error_text("let (a, b) = 5") == "type: cannot take int apart into 2 parts");
-  CHECK(s.error_text("let r = {...5}") == "type: '...' takes a record, not int");
+  CHECK(s.error_text("let r = {...5}") == "type: '...' takes a record or a map, not int");
 }
