@@ -150,8 +150,8 @@ Value findall_builtin(Context& context, Args args) {
 /// Adds a replacement, in which `\1` stands for the first group and `\0` for the whole match.
 void add_replacement(TextBuilder& to, std::string_view replacement, const Groups& groups) {
   size_t at = 0;
-  for (size_t mark; (mark = replacement.find('\\', at)) != std::string_view::npos;
-       at = mark + 2) {  // bounded: the builder polls
+  // bounded: the builder polls
+  for (size_t mark; (mark = replacement.find('\\', at)) != std::string_view::npos; at = mark + 2) {
     to += replacement.substr(at, mark - at);
     const char c = mark + 1 < replacement.size() ? replacement[mark + 1] : ' ';
     const auto group = static_cast<size_t>(c - '0');
