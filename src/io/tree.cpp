@@ -7,6 +7,8 @@
 #include "base/count_work.h"
 #include "base/error_names.h"
 #include "value/context.h"
+#include "value/format.h"
+#include "value/map.h"
 #include "value/value_walk.h"
 
 namespace tsl {
@@ -32,9 +34,9 @@ class Flattener {
   void add(const Value& v, size_t depth) {
     count_work(kNodeWork);
     if (depth > kMaxDepth) fail_for_depth();
-    if (v.is(Tag::record) && !v.as<Record>().values.empty()) {
-      const Record& record = v.as<Record>();
-      for (size_t i = 0; i < record.values.size(); ++i) add_part(*record.keys->names[i], record.values[i], depth);
+    if (has_entries(v) && count_entries(v) > 0) {
+      Value key, value;
+      for (int64_t state = 0; next_entry(v, state, key, value);) add_part(to_string(context_, key), value, depth);
     } else if (is_items(v) && !v.as<Sequence>().items.empty()) {
       const std::vector<Value>& items = v.as<Sequence>().items;
       for (size_t i = 0; i < items.size(); ++i) add_part(std::to_string(i), items[i], depth);

@@ -8,6 +8,7 @@
 #include "value/context.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
+#include "value/map.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "value/value_walk.h"
@@ -27,6 +28,7 @@ constexpr const char* kNil = "nil";
 constexpr const char* kStr = "str";
 constexpr const char* kDType = "dtype";
 constexpr const char* kRecord = "record";
+constexpr const char* kMap = "map";  // of strs
 constexpr const char* kList = "list";
 constexpr const char* kTuple = "tuple";
 
@@ -77,7 +79,8 @@ class TreeSaver {
         if (is_of_numbers(v)) return number_form(kNumbers, name, v, dtype_of_numbers(v.as<List>().items[0].tag()));
         return items_form(kList, v.as<List>().items, name);
       case Tag::tuple: return items_form(kTuple, v.as<Tuple>().items, name);
-      case Tag::record: return record_form(v.as<Record>(), name);
+      case Tag::record:
+      case Tag::map: return entries_form(v, name);
       case Tag::absent:
       case Tag::symbol:
       case Tag::range:
@@ -109,14 +112,19 @@ class TreeSaver {
     return make_list(parts.take());
   }
 
-  Value record_form(const Record& record, const std::string& name) {
-    is_flat_ = is_flat_ && name.empty();
+  Value entries_form(const Value& container, const std::string& name) {
+    const bool is_record = container.is(Tag::record);
+    is_flat_ = is_flat_ && is_record && name.empty();
     Collector parts;
-    parts.add(word(kRecord));
-    for (size_t i = 0; i < record.values.size(); ++i) {
-      const std::string& key = *record.keys->names[i];
-      parts.add(make_string(key));
-      parts.add(form_of(record.values[i], joined_name(name, key)));
+    parts.add(word(is_record ? kRecord : kMap));
+    Value key, value;
+    for (int64_t state = 0; next_entry(container, state, key, value);) {
+      if (!key.is(Tag::string)) {
+        fail_to_save(ErrorName::unsaveable_value, path_,
+                     fmt::format("'{}' is a map with a key that is no str but {}", name, type_name(key)));
+      }
+      parts.add(key);
+      parts.add(form_of(value, joined_name(name, key.as<String>().text)));
     }
     return make_list(parts.take());
   }
@@ -146,7 +154,7 @@ class TreeLoader {
     if (!form.is(Tag::list) || form.as<List>().items.empty()) fail_to_fit();
     const std::vector<Value>& parts = form.as<List>().items;
     const std::string& what = text_of(parts[0]);
-    if (what == kRecord) return record_of(parts, name);
+    if (what == kRecord || what == kMap) return entries_of(what, parts, name);
     if (what == kStr && parts.size() == 2) return make_string(text_of(parts[1]));
     if (what == kDType && parts.size() == 2) return dtype_of(text_of(parts[1]));
     if (what != kList && what != kTuple) fail_to_fit();
@@ -185,14 +193,17 @@ class TreeLoader {
     fail_to_fit();
   }
 
-  Value record_of(const std::vector<Value>& parts, const std::string& name) const {
+  Value entries_of(const std::string& what, const std::vector<Value>& parts, const std::string& name) const {
     if (parts.size() % 2 == 0) fail_to_fit();
     Value record = make_record({});
+    const Ref<Map> map = make_ref<Map>();
     for (size_t i = 1; i < parts.size(); i += 2) {
       const std::string& key = text_of(parts[i]);
-      record.as<Record>().set(HeldName(context_.names(), key), tree_of(parts[i + 1], joined_name(name, key)));
+      Value part = tree_of(parts[i + 1], joined_name(name, key));
+      if (what == kMap) map->set(parts[i], std::move(part));
+      else record.as<Record>().set(HeldName(context_.names(), key), std::move(part));
     }
-    return record;
+    return what == kMap ? Value(map) : record;
   }
 
   Context& context_;
