@@ -37,7 +37,7 @@ constexpr Builtin kRows[] = {
     {"to_json", "to_json(value: any, indent: int | nil in 0..=16 = nil)",
      "a value as a JSON text, in one line or with so many blanks for a level; `save` writes a .json file",
      to_json_builtin, "host"},
-    {"flatten_tree", "flatten_tree(tree: record | list | tuple)",
+    {"flatten_tree", "flatten_tree(tree: record | map | list | tuple)",
      "a record of what nested records, lists and tuples hold, by dotted names: `blocks.0.weight`", flatten_tree_builtin,
      "host"},
     {"unflatten_tree", "unflatten_tree(record: record)",

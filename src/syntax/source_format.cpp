@@ -123,8 +123,8 @@ std::vector<Item> read_items(const Source& source, uint32_t id) {
 /// The token before a place in a line, and what it depends on.
 struct Before {
   size_t type = 0;
-  bool is_prefix = false;  // a '-' or '+' that is a sign, a '~', or the '@' of an attribute
-  size_t bracket = 0;      // the innermost open bracket, 0 for none
+  bool is_prefix = false;    // a '-' or '+' that is a sign, a '~', or the '@' of an attribute
+  bool is_in_index = false;  // whether the innermost open bracket is that of x[1:5]
 };
 
 bool is_range(size_t type) { return type == Tokens::RANGE || type == Tokens::CLOSED_RANGE; }
@@ -136,7 +136,7 @@ bool needs_space(const Before& before, size_t next, bool closes_record) {
   if (is_opener(last) && last != Tokens::BRACE_OPEN) return false;
   if (is_one_of(next, {Tokens::PAREN_CLOSE, Tokens::BRACKET_CLOSE, Tokens::COMMA, Tokens::COLON})) return false;
   if (closes_record || before.is_prefix) return false;
-  if (last == Tokens::COLON) return before.bracket != Tokens::BRACKET_OPEN;  // x[1:5] has none
+  if (last == Tokens::COLON) return !before.is_in_index;
   if (last == Tokens::DOT || next == Tokens::DOT || last == Tokens::ELLIPSIS) return false;
   if (is_range(last)) return next == Tokens::ASSIGN;  // not to be read as '..='
   if (is_range(next)) return !ends_operand(last);
@@ -159,6 +159,7 @@ struct Line {
 /// An open bracket, or the text outside all of them.
 struct Bracket {
   size_t type = 0;
+  bool is_index = false;     // that of x[1:5], not of a list or a map
   size_t indent = 0;         // of the line that it ends on, if its end begins a line
   size_t content = 0;        // the indentation of lines in it
   size_t header_indent = 0;  // of the line with the last keyword in it that heads a block
@@ -211,12 +212,13 @@ class Layout {
 
   void add_token(const Item& item) {
     Line& line = lines_.back();
-    const size_t bracket = brackets_.back().type;
+    const Bracket bracket = brackets_.back();
     if (!line.code.empty()) {
-      const bool closes_record = item.type == Tokens::BRACE_CLOSE && bracket == Tokens::RECORD_OPEN;
+      const bool closes_record = item.type == Tokens::BRACE_CLOSE && bracket.type == Tokens::RECORD_OPEN;
       const bool ends_statement = item.starts_statement && before_.type != Tokens::BRACE_OPEN;
       if (ends_statement) line.code += "; ";
-      else if (needs_space({before_.type, before_.is_prefix, bracket}, item.type, closes_record)) line.code += ' ';
+      else if (needs_space({before_.type, before_.is_prefix, bracket.is_index}, item.type, closes_record))
+        line.code += ' ';
       // The first item behind a bracket determines where the lines of the others begin.
       if (is_opener(before_.type) && before_.type != Tokens::BRACE_OPEN) brackets_.back().content = line.width();
     }
@@ -225,7 +227,7 @@ class Layout {
     const bool may_sign = item.type == Tokens::MINUS || item.type == Tokens::PLUS;
     const bool is_sign = may_sign && (item.starts_statement || !ends_operand(before_.type));
     before_ = {item.type, is_sign || item.type == Tokens::TILDE || (item.type == Tokens::AT && item.starts_statement),
-               bracket};
+               bracket.is_index};
   }
 
   /// Updates the open brackets, before the token is added to its line.
@@ -238,7 +240,8 @@ class Layout {
       top.else_indent = line.indent + (line.code.empty() ? 0 : kIndent);
     } else if (is_opener(item.type)) {
       const size_t indent = item.type == Tokens::BRACE_OPEN ? top.header_indent : line.indent;
-      brackets_.push_back({item.type, indent, indent + kIndent, indent, indent});
+      const bool is_index = item.type == Tokens::BRACKET_OPEN && !item.starts_statement && ends_operand(before_.type);
+      brackets_.push_back({item.type, is_index, indent, indent + kIndent, indent, indent});
     } else if (is_closer(item.type)) {
       brackets_.pop_back();
     }

@@ -62,6 +62,6 @@ TEST_CASE("errors of declarations") {
   CHECK(error_of("f(x: int[2])") == "'int' has no dimensions");
   CHECK(error_of("f(x: [n], ...rest: any)") == "beside '...', a dimension has no name, not 'n'");
   CHECK(error_of("f(x: int = 1 + 1)") == "the default of a builtin's parameter is a constant");
-  CHECK(error_of("f(...x: int, y: int)") == "no parameter can follow '...'");
+  CHECK(error_of("f(...x: int, y: int)") == "only parameters with defaults can follow '...'");
   CHECK_FALSE(error_of("f(x").empty());
 }

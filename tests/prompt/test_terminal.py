@@ -291,9 +291,9 @@ class Help(PromptTest):
     def test_tab_completes(self):
         t = self.start()
         t.enter("let weights = {first: 1, second: 2}")
-        t.type("wei\t.f\t")
+        t.type("wei\t.fi\t")
         t.until_last(">>> weights.first")
-        t.type("\x15layer_norm(1, ep\t1)\x01")
+        t.type("\x15layer_norm(1, eps\t1)\x01")
         t.until_last(">>> layer_norm(1, eps: 1)")
 
     def test_tab_lists_what_there_is(self):

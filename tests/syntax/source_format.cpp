@@ -129,6 +129,11 @@ TEST_CASE("comments stay where they are, two columns from code, or at the column
   CHECK(formatted("[1, # one\n2] # two\n") == "[1,  # one\n 2]  # two\n");
 }
 
+TEST_CASE("a colon in a map has a space behind it, and none in an index") {
+  CHECK(formatted("let m = [ 1:2,(a):[3:x[1 : 5]] , ...r]\n[ : ]\nf(k :1)[ 1: :2]") ==
+        "let m = [1: 2, (a): [3: x[1:5]], ...r]\n[:]\nf(k: 1)[1::2]\n");
+}
+
 TEST_CASE("what is no program is not formatted") {
   CHECK_THROWS_AS(formatted("let x ="), Failure);
   CHECK_THROWS_AS(formatted("f\"{x\""), Failure);
@@ -142,7 +147,9 @@ TEST_CASE("formatting any script of the project keeps its tree and its comments,
       if (entry.path().extension() != ".tsl") continue;
       std::ifstream file(entry.path());
       const std::string text((std::istreambuf_iterator<char>(file)), {});
-      const std::string once = formatted(with_other_indentation(text, count % 2 == 0 ? "" : " \t"));
+      const bool has_long_strings = text.find("\"\"\"") != std::string::npos;  // whose indentation is theirs
+      const std::string once =
+          formatted(has_long_strings ? text : with_other_indentation(text, count % 2 == 0 ? "" : " \t"));
       INFO(entry.path());
       CHECK(once == formatted(text));
       CHECK(formatted(once) == once);
