@@ -1,14 +1,11 @@
 // What texts leave behind in an engine: nothing, once no variable and no handle refers to their functions.
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <string>
-
-#include <malloc.h>
-#include <unistd.h>
 
 #include "api/api.h"
 #include "catch.h"
+#include "support/process_memory.h"
 
 namespace tsl::api_test {
 
@@ -20,15 +17,6 @@ constexpr int64_t kMostGrowth = 64 * kMiB;  // a sanitizer keeps what was freed
 #else
 constexpr int64_t kMostGrowth = kMiB;
 #endif
-
-/// Returns the bytes of this process in memory.
-int64_t resident_bytes() {
-  malloc_trim(0);
-  std::ifstream counts("/proc/self/statm");
-  int64_t all = 0, resident = 0;
-  counts >> all >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
 
 /// Returns how many texts run: more in tools/check --long.
 int wanted_texts() {

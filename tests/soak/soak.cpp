@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <random>
 #include <string>
@@ -16,8 +15,8 @@
 #include <vector>
 
 #include <malloc.h>
-#include <unistd.h>
 
+#include "support/process_memory.h"
 #include "tsl/tsl.hpp"
 
 namespace {
@@ -90,16 +89,21 @@ void report(const char* text, const std::string& got) {
   if (++wrong <= kMostShown) std::fprintf(stderr, "not as expected: %s\n%s\n", text, got.c_str());
 }
 
-/// Runs an honest text. A busy machine, and other threads, may end it; if it ends by itself, its answer must be right.
+/// Whether a busy machine, or another thread, may have ended a run so, or the making of its text.
+bool is_ended(tsl_status status) { return status == TSL_LIMIT || status == TSL_INTERRUPT || status == TSL_MEMORY; }
+
+/// Runs an honest text. If nothing ends it, its answer must be right.
 void run_honest(tsl::Engine& engine, const Honest& honest) {
   const auto answer = engine.run(honest.text, "honest");
   if (!answer) {
-    const tsl_status kind = answer.error().kind;
-    if (kind != TSL_LIMIT && kind != TSL_INTERRUPT && kind != TSL_MEMORY) report(honest.text, answer.error().text);
+    if (!is_ended(answer.error().kind)) report(honest.text, answer.error().text);
     return;
   }
-  const auto text = answer.value().text();
-  if (text != honest.answer) report(honest.text, text);
+  tsl_string text = {nullptr, 0};
+  const tsl_status status = tsl_to_text(engine.handle(), answer.value().handle(), &text);
+  if (is_ended(status)) return;
+  const std::string shown = status == TSL_OK ? std::string(text.data, text.length) : "no text";
+  if (shown != honest.answer) report(honest.text, shown);
 }
 
 void work(size_t thread, unsigned seed, Clock::time_point end) {
@@ -119,14 +123,6 @@ void work(size_t thread, unsigned seed, Clock::time_point end) {
   }
 }
 
-int64_t resident_bytes() {
-  malloc_trim(0);
-  std::ifstream counts("/proc/self/statm");
-  int64_t all = 0, resident = 0;
-  counts >> all >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
-
 int64_t median(std::vector<int64_t> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2), values.end());
   return values[values.size() / 2];
@@ -139,7 +135,7 @@ int64_t run_round(int round, std::chrono::duration<double> length) {
   for (size_t i = 0; i < kThreads; ++i)
     threads.emplace_back(work, i, static_cast<unsigned>(round * static_cast<int>(kThreads) + static_cast<int>(i)), end);
   for (std::thread& thread : threads) thread.join();
-  return resident_bytes();
+  return tsl::resident_bytes();
 }
 
 }  // namespace
