@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from switches import blank, end_of
+from switches import blank, end_of, report
 
 POLLS = re.compile(r"\b(?:count_work|polled_each|poll_stop|in_parts|StopMeter|Collector|items_of|rows_of"
                    r"|append_text|find_text|find_character)\b|\.call\(|\bops\b")
@@ -50,14 +50,7 @@ def problems_of(name, text):
 
 def main():
     root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    files = sorted((root / "src/builtins").glob("*.cpp"))
-    texts = {str(path.relative_to(root)): path.read_text() for path in files}
-    count = sum(len(LOOP.findall(blank(text))) for text in texts.values())
-    if not count:
-        sys.exit("polls: there are no loops to check")
-    problems = [problem for name, text in texts.items() for problem in problems_of(name, text)]
-    print("\n".join(problems) or f"polls: {count} loops in {len(texts)} files")
-    sys.exit(bool(problems))
+    report("polls", LOOP, "loops", (root / "src/builtins").glob("*.cpp"), root, problems_of)
 
 
 if __name__ == "__main__":

@@ -92,16 +92,21 @@ def problems_of(name, text):
             yield f"{name}:{line}: a default over {min(enums)}: list its cases, or use an if"
 
 
+def report(name, pattern, what, files, root, problems_of):
+    """Prints the problems of files, or how many places a pattern finds in them, and exits; none are a problem, too."""
+    texts = {str(path.relative_to(root)): path.read_text() for path in sorted(files)}
+    count = sum(len(pattern.findall(blank(text))) for text in texts.values())
+    if not count:
+        sys.exit(f"{name}: there are no {what} to check")
+    problems = [problem for path, text in texts.items() for problem in problems_of(path, text)]
+    print("\n".join(problems) or f"{name}: {count} {what} in {len(texts)} files")
+    sys.exit(bool(problems))
+
+
 def main():
     root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    files = sorted(path for path in (root / "src").rglob("*") if path.suffix in CODE and path.is_file())
-    texts = {str(path.relative_to(root)): path.read_text() for path in files}
-    count = sum(len(SWITCH.findall(blank(text))) for text in texts.values())
-    if not count:
-        sys.exit("switches: there are no switches to check")
-    problems = [problem for name, text in texts.items() for problem in problems_of(name, text)]
-    print("\n".join(problems) or f"switches: {count} switches in {len(texts)} files")
-    sys.exit(bool(problems))
+    files = (path for path in (root / "src").rglob("*") if path.suffix in CODE and path.is_file())
+    report("switches", SWITCH, "switches", files, root, problems_of)
 
 
 if __name__ == "__main__":
