@@ -121,37 +121,113 @@ void Tape::materialize() {
 std::vector<Tensor> Tape::gradients(Ops& ops, std::span<const Tensor> results, std::span<const Tensor> result_gradients,
                                     After after) {
   materialize();
-  std::vector<Tensor> sums(inputs_.size() + results_.size());
+  std::vector<Sum> sums(inputs_.size() + results_.size());
   for (size_t i = 0; i < results.size(); ++i) {
     const uint32_t node = nodes_.find(results[i].get());
-    if (node != TensorNumbers::kNone) add_to(ops, sums[node], result_gradients[i]);
+    if (node != TensorNumbers::kNone) add_to(ops, sums[node].total, result_gradients[i]);
   }
   Scratch scratch{std::make_unique<bool[]>(most_operands_), std::vector<Tensor>(most_operands_)};
   for (size_t i = calls_.size(); i-- > 0;) {
     const Call& call = calls_[i];
-    const std::span<Tensor> gradients(sums.data() + inputs_.size() + call.first_result, call.result_count);
-    if (std::any_of(gradients.begin(), gradients.end(), [](const Tensor& g) { return static_cast<bool>(g); }))
-      differentiate(ops, call, gradients, scratch, sums);
-    for (Tensor& gradient : gradients) gradient = Tensor();
+    const std::span<Sum> of_results(sums.data() + inputs_.size() + call.first_result, call.result_count);
+    if (std::any_of(of_results.begin(), of_results.end(), [](const Sum& sum) { return !sum.is_empty(); })) {
+      const OriginScope origin(ops, call.origin);
+      for (size_t n = 0; n < call.result_count; ++n)
+        scratch.result_gradients.push_back(take(ops, of_results[n], results_[call.first_result + n]));
+      differentiate(ops, call, scratch, sums);
+      scratch.result_gradients.clear();
+    }
     if (after == After::empty) drop_last_call();
   }
-  sums.resize(inputs_.size());
-  for (size_t i = 0; i < sums.size(); ++i) {
+  std::vector<Tensor> gradients;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    gradients.push_back(take(ops, sums[i], inputs_[i]));
     const Placement placement(ops, inputs_[i].device());
-    if (!sums[i]) sums[i] = fill(ops, inputs_[i].shape(), inputs_[i].dtype(), Scalar::of(0.0));
+    if (!gradients[i]) gradients[i] = fill(ops, inputs_[i].shape(), inputs_[i].dtype(), Scalar::of(0.0));
   }
-  return sums;
+  return gradients;
 }
 
-void Tape::differentiate(Ops& ops, const Call& call, std::span<const Tensor> gradients, Scratch& scratch,
-                         std::vector<Tensor>& sums) {
+namespace {
+
+// The fewest gradients of elements that are joined: fewer are added one by one, each in a tensor of zeros.
+constexpr size_t kManyParts = 16;
+
+/// The elements of a gradient from `begin` up to `end`, laid out contiguously.
+struct Part {
+  int64_t begin = 0, end = 0;
+  Tensor elements;
+};
+
+/// Returns the parts of a gradient in order, with those of the same elements added; nothing if they overlap otherwise,
+/// or if one of them depends on symbols or has gaps.
+std::vector<Part> parts_in_order(Ops& ops, std::vector<EmbeddedGradient>& embedded) {
+  std::vector<Part> parts;
+  for (const EmbeddedGradient& each : embedded) {
+    const Layout& view = each.view;
+    Layout from_start = view;
+    from_start.offset = 0;
+    if (!same(view, without_symbols(view)) || !from_start.is_contiguous()) return {};
+    const int64_t begin = view.offset.hint();
+    parts.push_back({begin, begin + element_count(view.shape).hint(), each.elements});
+  }
+  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const bool is_same = parts[i].begin == parts[i - 1].begin && parts[i].end == parts[i - 1].end;
+    if (!is_same && parts[i].begin < parts[i - 1].end) return {};
+  }
+  std::vector<Part> joined;
+  for (Part& part : parts) {
+    part.elements = reshape(ops, part.elements, {part.end - part.begin});
+    if (!joined.empty() && joined.back().begin == part.begin && joined.back().end == part.end)
+      add_to(ops, joined.back().elements, std::move(part.elements));
+    else joined.push_back(std::move(part));
+  }
+  return joined;
+}
+
+/// Joins the parts, and zeros between them, to a gradient of this type.
+Tensor join_parts(Ops& ops, const std::vector<Part>& parts, const Tensor& type) {
+  std::vector<Operand> pieces;
+  int64_t at = 0;
+  const auto add_zeros = [&](int64_t end) {
+    if (at < end) pieces.push_back(fill(ops, {end - at}, type.dtype(), Scalar::of(0.0)));
+  };
+  for (const Part& part : parts) {
+    add_zeros(part.begin);
+    pieces.push_back(part.elements);
+    at = part.end;
+  }
+  add_zeros(element_count(type.shape()).hint());
+  return reshape(ops, ops.call(Op::concat, pieces, {.axis = 0}), type.shape());
+}
+
+}  // namespace
+
+Tensor Tape::take(Ops& ops, Sum& sum, const Tensor& node) {
+  const Placement placement(ops, node.device());
+  Sum taken = std::exchange(sum, {});
+  const bool is_numeric = same(node.layout(), without_symbols(node.layout()));
+  if (taken.embedded.size() >= kManyParts && is_numeric) {
+    if (const std::vector<Part> parts = parts_in_order(ops, taken.embedded); !parts.empty()) {
+      add_to(ops, taken.total, join_parts(ops, parts, node));
+      taken.embedded.clear();
+    }
+  }
+  for (const EmbeddedGradient& each : taken.embedded)
+    add_to(ops, taken.total, embed(ops, each.elements, node.shape(), each.view));
+  return std::move(taken.total);
+}
+
+void Tape::differentiate(Ops& ops, const Call& call, Scratch& scratch, std::vector<Sum>& sums) {
   const std::span<const Tensor> results(results_.data() + call.first_result, call.result_count);
   const Placement placement(ops, results[0].device());
-  const OriginScope origin(ops, call.origin);
   const size_t count = call.operand_count;
   const uint32_t* nodes = operand_nodes_.data() + call.first_operand;
   for (size_t i = 0; i < count; ++i) scratch.needed[i] = nodes[i] != TensorNumbers::kNone;
   const std::span<Tensor> found(scratch.gradients.data(), count);
+  const std::vector<Tensor>& gradients = scratch.result_gradients;
+  EmbeddedGradient embedded;
   VjpCall rule{ops,
                *call.def,
                {operands_.data() + call.first_operand, count},
@@ -161,12 +237,14 @@ void Tape::differentiate(Ops& ops, const Call& call, std::span<const Tensor> gra
                {scratch.needed.get(), count},
                found,
                results,
-               gradients};
+               gradients,
+               &embedded};
   call.def->vjp(rule);
   for (size_t i = 0; i < count; ++i) {
     Tensor part = std::exchange(found[i], Tensor());
-    if (part && scratch.needed[i]) add_to(ops, sums[nodes[i]], std::move(part));
+    if (part && scratch.needed[i]) add_to(ops, sums[nodes[i]].total, std::move(part));
   }
+  if (embedded.elements) sums[nodes[0]].embedded.push_back(std::move(embedded));
 }
 
 void Tape::drop_last_call() {

@@ -76,15 +76,23 @@ class Tape final : public OpListener {
     std::unique_ptr<const Attrs> attrs;  // null if all have their defaults
     Origin origin;                       // of what the derivative rule calls
   };
+  /// The gradient of a node so far.
+  struct Sum {
+    Tensor total;  // null: nothing
+    std::vector<EmbeddedGradient> embedded;
+    bool is_empty() const { return !total && embedded.empty(); }
+  };
   /// Memory for one rule's flags and results, reused by all rules.
   struct Scratch {
     std::unique_ptr<bool[]> needed;
     std::vector<Tensor> gradients;
+    std::vector<Tensor> result_gradients{};
   };
 
-  /// Applies the rule of a call to the gradients of its results.
-  void differentiate(Ops& ops, const Call& call, std::span<const Tensor> gradients, Scratch& scratch,
-                     std::vector<Tensor>& sums);
+  /// Applies the rule of a call to the gradients of its results, which are in `scratch`.
+  void differentiate(Ops& ops, const Call& call, Scratch& scratch, std::vector<Sum>& sums);
+  /// Returns the gradient of a node, to which nothing is added any more; null where nothing flows.
+  static Tensor take(Ops& ops, Sum& sum, const Tensor& node);
   void drop_last_call();
   void materialize();
 

@@ -182,6 +182,12 @@ class Ops;
 struct OpDef;
 
 /// The arguments of a derivative rule: the call to differentiate, and the gradients of its results.
+/// A gradient that is zero but in a view of its tensor, laid out contiguously.
+struct EmbeddedGradient {
+  Tensor elements;
+  Layout view;
+};
+
 struct VjpCall {
   Ops& ops;
   const OpDef& op;
@@ -194,6 +200,8 @@ struct VjpCall {
   // Of ops of several results.
   std::span<const Tensor> results = {};
   std::span<const Tensor> result_grads = {};  // null: no gradient reaches the result
+  // Where the rule of a view puts the first input's gradient, in place of grads[0]; null: nowhere.
+  EmbeddedGradient* embedded = nullptr;
 };
 
 /// One row of the op table.
@@ -353,6 +361,8 @@ Tensor reshape(Ops&, const Tensor& x, const Shape& shape);  // one extent may be
 Tensor slice(Ops&, const Tensor& x, int64_t axis, Dim start, Dim count, int64_t step = 1);
 Tensor sum(Ops&, const Tensor& x, const Ints& axes, bool keepdims);
 Tensor fill(Ops&, const Shape& shape, DType dtype, Scalar value);
+/// Returns zeros of `shape`, with `value` stored at the elements of `view`.
+Tensor embed(Ops&, const Tensor& value, const Shape& shape, const Layout& view);
 Tensor matmul(Ops&, const Tensor& a, const Tensor& b);
 Tensor to_device(Ops&, const Tensor& x, Device device);  // x itself if it is there already
 

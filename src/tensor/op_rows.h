@@ -56,8 +56,6 @@ TensorType infer_like_first(Operands operands, const Attrs& attrs);
 Tensor copy(Ops& ops, const Tensor& x);
 Tensor insert_axis(Ops& ops, const Tensor& x, int64_t axis);
 Tensor flip(Ops& ops, const Tensor& x, int64_t axis);
-/// Returns zeros of `shape`, with `value` stored at the elements of `view`.
-Tensor embed(Ops& ops, const Tensor& value, const Shape& shape, const Layout& view);
 Tensor zeros(Ops& ops, const Shape& shape, DType dtype);
 
 inline diff::Var var(VjpCall& call, const Tensor& tensor) { return diff::Var(call.ops, tensor); }

@@ -87,11 +87,12 @@ Tensor flip(Ops& ops, const Tensor& x, int64_t axis) {
 
 Tensor zeros(Ops& ops, const Shape& shape, DType dtype) { return fill(ops, shape, dtype, Scalar::of(0.0)); }
 
+}  // namespace rows
+
 Tensor embed(Ops& ops, const Tensor& value, const Shape& shape, const Layout& view) {
   Attrs attrs;
   attrs.view = view;
-  return ops.call(Op::assign_view, {zeros(ops, shape, value.dtype()), value}, attrs);
+  return ops.call(Op::assign_view, {rows::zeros(ops, shape, value.dtype()), value}, attrs);
 }
 
-}  // namespace rows
 }  // namespace tsl

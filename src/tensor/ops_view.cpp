@@ -130,8 +130,9 @@ bool walks_alike(const Layout& a, const Layout& b) {
 template <Layout (*kView)(const Layout&, const Attrs&)> void vjp_pick(VjpCall& call) {
   const Shape& shape = call.inputs[0].tensor.shape();
   const Layout all = Layout::contiguous(shape), picked = kView(all, call.attrs);
-  call.grads[0] = walks_alike(picked, all) ? reshape(call.ops, alias(call.ops, call.grad), shape)
-                                           : embed(call.ops, call.grad, shape, picked);
+  if (walks_alike(picked, all)) call.grads[0] = reshape(call.ops, alias(call.ops, call.grad), shape);
+  else if (call.embedded) *call.embedded = {call.grad, picked};
+  else call.grads[0] = embed(call.ops, call.grad, shape, picked);
 }
 
 void vjp_windows(VjpCall& call) {
