@@ -75,7 +75,11 @@ Value type_builtin(Context&, Args args) { return make_string(type_name(args[0]))
 
 Value len_builtin(Context& context, Args args) {
   const Value& v = args[0];
-  if (v.is(Tag::list)) return static_cast<int64_t>(v.as<List>().items.size());
+  if (v.is(Tag::list)) {
+    const List& list = unopened(v);
+    const auto count = static_cast<int64_t>(list.items.size());
+    return list.prefix ? from_dim(Dim(list.prefix->length) + Dim(count)) : Value(count);
+  }
   if (v.is(Tag::tuple)) return static_cast<int64_t>(v.as<Tuple>().items.size());
   if (has_entries(v)) return static_cast<int64_t>(count_entries(v));
   if (is_text(v)) return static_cast<int64_t>(expect_text(context, v, "len").code_points().count());

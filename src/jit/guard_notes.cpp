@@ -85,7 +85,8 @@ const char* kind_text(InputGuard::Kind kind) {
     case InputGuard::Kind::tensor: return "tensor";
     case InputGuard::Kind::record: return "record";
     case InputGuard::Kind::map: return "map";
-    case InputGuard::Kind::list: return "list";
+    case InputGuard::Kind::list:
+    case InputGuard::Kind::varying_list: return "list";
     case InputGuard::Kind::tuple: return "tuple";
   }
   return "";
@@ -123,6 +124,7 @@ std::string condition_text(const InputGuard& guard) {
       for (Name key : guard.keys->names) keys.push_back(*key);
       return cut(fmt::format("is a record of {}", fmt::join(keys, ", ")), kMaxExcerpt);
     }
+    case InputGuard::Kind::varying_list: return "is a list of any length";
     case InputGuard::Kind::map:
     case InputGuard::Kind::list:
     case InputGuard::Kind::tuple: return fmt::format("is a {} of {}", kind_text(guard.kind), guard.count);
@@ -139,6 +141,7 @@ double cost_of(const InputGuard& guard) {
     case InputGuard::Kind::record:
     case InputGuard::Kind::map:
     case InputGuard::Kind::list:
+    case InputGuard::Kind::varying_list:
     case InputGuard::Kind::tuple: return kContainerCost;
   }
   return 0;
@@ -224,6 +227,8 @@ void SymbolNames::add(const std::vector<InputSource>& inputs) {
       const bool is_foreign = guard.kind == InputGuard::Kind::foreign;
       if (is_foreign) foreign_[guard.symbol] = guard.foreign;
       if (is_foreign || guard.kind == InputGuard::Kind::number) names_[guard.symbol] = {name, input.origin};
+      if (guard.kind == InputGuard::Kind::varying_list)
+        names_[guard.symbol] = {fmt::format("len({})", name), input.origin};
       if (guard.kind != InputGuard::Kind::tensor) return;
       for (int i = 0; i < guard.layout.rank(); ++i) {
         if (const Symbol* symbol = guard.layout.shape[i].symbol())
@@ -440,6 +445,7 @@ class Comparison {
       case InputGuard::Kind::list:
         return value.is(Tag::list) ? items_differ(value.as<List>().items, guard, name)
                                    : differs(name, "a list", value_text(value));
+      case InputGuard::Kind::varying_list: return !value.is(Tag::list) && differs(name, "a list", value_text(value));
       case InputGuard::Kind::tuple:
         return value.is(Tag::tuple) ? items_differ(value.as<Tuple>().items, guard, name)
                                     : differs(name, "a tuple", value_text(value));

@@ -102,38 +102,10 @@ uint8_t find_varying(const Tensor& tensor, const InputGuard* known) {
   return varying;
 }
 
-Value abstract_number(const Value& value, std::vector<InputGuard>& guards, Recorder& recorder, Run& run) {
-  const Scalar number = value.is(Tag::integer) ? Scalar::of(value.integer()) : Scalar::of(value.real());
-  const Symbol* symbol = recorder.symbols().input(number);
-  if (run.symbols.size() <= symbol->id) run.symbols.resize(symbol->id + 1);
-  run.symbols[symbol->id] = number;
-  InputGuard guard;
-  guard.kind = InputGuard::Kind::number;
-  guard.type = number.type;
-  guard.symbol = symbol->id;
-  guards.push_back(guard);
-  return Value(symbol);
-}
-
-/// Sets the symbol for the identity of a foreign value, and adds the value to the run, if it is not there.
+/// Sets the symbol for the identity of a foreign value, and adds the value to the run.
 void bind_foreign(const Value& value, uint32_t symbol, Run& run) {
   run.symbols[symbol] = Scalar::of(value.as<Foreign>().identity().integer());
-  if (!run.find_foreign(symbol)) run.foreign.push_back({symbol, value});
-}
-
-Value abstract_foreign(const Value& value, std::vector<InputGuard>& guards, Recorder& recorder, Run& run) {
-  const Symbol* symbol = recorder.symbols().input(Scalar::of(value.as<Foreign>().identity().integer()));
-  if (run.symbols.size() <= symbol->id) run.symbols.resize(symbol->id + 1);
-  bind_foreign(value, symbol->id, run);
-  InputGuard guard;
-  guard.kind = InputGuard::Kind::foreign;
-  guard.foreign = value.as<Foreign>().type;
-  guard.symbol = symbol->id;
-  guards.push_back(guard);
-  Ref<Foreign> stand_in = make_ref<Foreign>(guard.foreign);
-  stand_in->original = value;
-  stand_in->symbol = symbol;
-  return Value(std::move(stand_in));
+  run.add_opaque(symbol, value);
 }
 
 bool is_symbolic(const Layout& layout) {
@@ -166,23 +138,11 @@ void make_symbolic(InputGuard& guard, const InputGuard& known, Recorder& recorde
   }
 }
 
-Value abstract_tensor(const Tensor& tensor, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
-                      Recorder& recorder, Run& run, uint32_t& slot, bool may_donate) {
-  if (slot == run.values.size()) {
-    run.values.push_back(tensor);
-    run.donated.resize(slot);
-    run.donated.push_back(may_donate);
-  }
-  InputGuard guard;
-  guard.kind = InputGuard::Kind::tensor;
-  guard.dtype = tensor.dtype();
-  guard.device = tensor.device();
-  guard.layout = tensor.layout();
-  const InputGuard* before = known && guards.size() < known->size() ? &(*known)[guards.size()] : nullptr;
-  guard.varying = find_varying(tensor, before);
-  if (guard.varying != 0 && !is_empty(guard.layout)) make_symbolic(guard, *before, recorder, run);
-  guards.push_back(guard);
-  return Value(recorder.input(guard.dtype, guard.layout, slot++, guard.device));
+/// Returns the guards after those of a value, which start at `guard`.
+const InputGuard* after(const InputGuard* guard) {
+  const uint32_t parts = guard++->count;
+  for (uint32_t i = 0; i < parts; ++i) guard = after(guard);
+  return guard;
 }
 
 }  // namespace
@@ -222,48 +182,123 @@ bool can_abstract(const Value& value) {
   return can_abstract(value, 0, parts);
 }
 
-Value abstract(const Value& value, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
-               Recorder& recorder, Run& run, uint32_t& slot, bool may_donate) {
-  const auto items = [&](const std::vector<Value>& from, std::vector<Value>& to) {
-    to.reserve(from.size());
-    const bool donates = may_donate && value.unique();
-    for (const Value& item : from) to.push_back(abstract(item, known, guards, recorder, run, slot, donates));
-  };
+// ---- Inputs of a trace ----------------------------------------------------------------------------------------------
+
+void InputAbstraction::set_symbol(const Symbol* symbol, Scalar value) {
+  if (run_.symbols.size() <= symbol->id) run_.symbols.resize(symbol->id + 1);
+  run_.symbols[symbol->id] = value;
+}
+
+Value InputAbstraction::convert_number(const Value& value) {
+  const Scalar number = value.is(Tag::integer) ? Scalar::of(value.integer()) : Scalar::of(value.real());
+  const Symbol* symbol = recorder_.symbols().input(number);
+  set_symbol(symbol, number);
+  InputGuard guard;
+  guard.kind = InputGuard::Kind::number;
+  guard.type = number.type;
+  guard.symbol = symbol->id;
+  guards_->push_back(guard);
+  return Value(symbol);
+}
+
+Value InputAbstraction::convert_foreign(const Value& value) {
+  const Scalar identity = Scalar::of(value.as<Foreign>().identity().integer());
+  const Symbol* symbol = recorder_.symbols().input(identity);
+  set_symbol(symbol, identity);
+  bind_foreign(value, symbol->id, run_);
+  InputGuard guard;
+  guard.kind = InputGuard::Kind::foreign;
+  guard.foreign = value.as<Foreign>().type;
+  guard.symbol = symbol->id;
+  guards_->push_back(guard);
+  Ref<Foreign> stand_in = make_ref<Foreign>(guard.foreign);
+  stand_in->original = value;
+  stand_in->symbol = symbol;
+  return Value(std::move(stand_in));
+}
+
+Value InputAbstraction::convert_tensor(const Tensor& tensor, Known known, bool may_donate) {
+  if (slot_ == run_.values.size()) {
+    run_.values.push_back(tensor);
+    run_.donated.resize(slot_);
+    run_.donated.push_back(may_donate);
+  }
+  InputGuard guard;
+  guard.kind = InputGuard::Kind::tensor;
+  guard.dtype = tensor.dtype();
+  guard.device = tensor.device();
+  guard.layout = tensor.layout();
+  guard.varying = find_varying(tensor, known);
+  if (guard.varying != 0 && !is_empty(guard.layout)) make_symbolic(guard, *known, recorder_, run_);
+  guards_->push_back(guard);
+  return Value(recorder_.input(guard.dtype, guard.layout, slot_++, guard.device));
+}
+
+Value InputAbstraction::convert_list(const Value& value, Known known, bool may_donate, bool opens) {
+  const std::vector<Value>& items = value.as<List>().items;
+  const bool was_list = known && known->kind == InputGuard::Kind::list;
+  const bool varies =
+      known && (known->kind == InputGuard::Kind::varying_list || (was_list && known->count != items.size()));
+  Ref<List> list = make_ref<List>();
+  if (!varies || opens) {
+    const InputGuard guard = container(InputGuard::Kind::list, items.size());
+    list->items = convert_items(value, items, guard, known, may_donate);
+    return Value(std::move(list));
+  }
+  const Scalar length = Scalar::of(static_cast<int64_t>(items.size()));
+  const Symbol* symbol = recorder_.symbols().input(length);
+  set_symbol(symbol, length);
+  run_.add_opaque(symbol->id, value);
+  InputGuard guard;
+  guard.kind = InputGuard::Kind::varying_list;
+  guard.symbol = symbol->id;
+  guards_->push_back(guard);
+  list->prefix = make_prefix_(value, symbol);
+  return Value(std::move(list));
+}
+
+/// Appends the guard of a container, and converts its items.
+std::vector<Value> InputAbstraction::convert_items(const Value& container, const std::vector<Value>& items,
+                                                   const InputGuard& guard, Known known, bool may_donate) {
+  const bool has_known = known && known->kind == guard.kind && known->count == guard.count;
+  Known known_item = has_known ? known + 1 : nullptr;
+  guards_->push_back(guard);
+  std::vector<Value> converted;
+  converted.reserve(items.size());
+  const bool donates = may_donate && container.unique();
+  for (const Value& item : items) {
+    converted.push_back(convert(item, known_item, donates));
+    if (known_item) known_item = after(known_item);
+  }
+  return converted;
+}
+
+Value InputAbstraction::convert(const Value& value, Known known, bool may_donate) {
   switch (value.tag()) {
     case Tag::integer:
-    case Tag::real: return abstract_number(value, guards, recorder, run);
-    case Tag::foreign: return abstract_foreign(original_of(value), guards, recorder, run);
-    case Tag::tensor: return abstract_tensor(value.tensor(), known, guards, recorder, run, slot, may_donate);
-    case Tag::list: {
-      guards.push_back(container(InputGuard::Kind::list, value.as<List>().items.size()));
-      Ref<List> list = make_ref<List>();
-      items(value.as<List>().items, list->items);
-      return Value(std::move(list));
-    }
+    case Tag::real: return convert_number(value);
+    case Tag::foreign: return convert_foreign(original_of(value));
+    case Tag::tensor: return convert_tensor(value.tensor(), known, may_donate);
+    case Tag::list: return convert_list(value, known, may_donate, false);
     case Tag::tuple: {
-      guards.push_back(container(InputGuard::Kind::tuple, value.as<Tuple>().items.size()));
-      Ref<Tuple> tuple = make_ref<Tuple>();
-      items(value.as<Tuple>().items, tuple->items);
-      return Value(std::move(tuple));
+      const std::vector<Value>& items = value.as<Tuple>().items;
+      const InputGuard guard = container(InputGuard::Kind::tuple, items.size());
+      return make_tuple(convert_items(value, items, guard, known, may_donate));
     }
     case Tag::record: {
       const Record& from = value.as<Record>();
       InputGuard guard = container(InputGuard::Kind::record, from.values.size());
       guard.keys = from.keys;
-      guards.push_back(guard);
       Ref<Record> record = make_ref<Record>();
       record->keys = from.keys;
-      items(from.values, record->values);
+      record->values = convert_items(value, from.values, guard, known, may_donate);
       return Value(std::move(record));
     }
     case Tag::map: {
       const Map& from = value.as<Map>();
       InputGuard guard = container(InputGuard::Kind::map, from.values.size());
       guard.map_keys = from.keys;
-      guards.push_back(guard);
-      std::vector<Value> values;
-      items(from.values, values);
-      return Value(from.with_values(std::move(values)));
+      return Value(from.with_values(convert_items(value, from.values, guard, known, may_donate)));
     }
     case Tag::nil:
     case Tag::boolean:
@@ -280,9 +315,18 @@ Value abstract(const Value& value, const std::vector<InputGuard>* known, std::ve
   }
   InputGuard guard;
   guard.constant = value;
-  guards.push_back(guard);
+  guards_->push_back(guard);
   return value;
 }
+
+Value InputAbstraction::abstract(const Value& value, const std::vector<InputGuard>* known,
+                                 std::vector<InputGuard>& guards, bool may_donate, bool opens) {
+  guards_ = &guards;
+  const Known first = known && !known->empty() ? known->data() : nullptr;
+  return value.is(Tag::list) ? convert_list(value, first, may_donate, opens) : convert(value, first, may_donate);
+}
+
+// ---- Inputs of a run ------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -352,6 +396,12 @@ const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& r
       return map.keys->are_identical(*guard->map_keys) ? items(map.values) : nullptr;
     }
     case InputGuard::Kind::list: return value.is(Tag::list) ? items(value.as<List>().items) : nullptr;
+    case InputGuard::Kind::varying_list: {
+      if (!value.is(Tag::list)) return nullptr;
+      run.symbols[guard->symbol] = Scalar::of(static_cast<int64_t>(value.as<List>().items.size()));
+      run.add_opaque(guard->symbol, value);
+      return guard + 1;
+    }
     case InputGuard::Kind::tuple: return value.is(Tag::tuple) ? items(value.as<Tuple>().items) : nullptr;
   }
   return nullptr;

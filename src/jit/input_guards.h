@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "jit/recorder.h"
@@ -11,17 +13,27 @@
 
 namespace tsl::jit {
 
-/// A property of an input that a trace depends on; guards of a nested value are in depth-first order. Tensors, numbers
-/// and foreign values become inputs of the compiled code; everything else must be unchanged.
+/// A property of an input that a trace depends on; guards of a nested value are in depth-first order. Tensors, numbers,
+/// foreign values and lists that vary become inputs of the compiled code; everything else must be unchanged.
 struct InputGuard {
-  enum class Kind : uint8_t { constant, number, foreign, tensor, record, map, list, tuple } kind = Kind::constant;
+  enum class Kind : uint8_t {
+    constant,
+    number,
+    foreign,
+    tensor,
+    record,
+    map,
+    list,
+    varying_list,  // of any length, until the code looks at its elements
+    tuple
+  } kind = Kind::constant;
   ScalarType type{};  // number
   const ForeignType* foreign = nullptr;
   DType dtype{};          // tensor
   Device device;          // tensor
   uint8_t varying = 0;    // tensor: a bit for each axis whose extent has varied
   bool is_dense = false;  // tensor with symbolic extents: has no gaps, so the extents determine its strides
-  uint32_t symbol = 0;    // number, foreign: id of the symbol for its value or identity
+  uint32_t symbol = 0;    // number, foreign, varying_list: id of the symbol for its value, identity or length
   uint32_t count = 0;     // list, tuple, record, map: number of parts, which follow
   Layout layout;          // tensor: extents and strides; a symbolic extent matches any from kMinSymbolicExtent up
   std::array<uint8_t, kMaxRank> order{};  // dense tensor: its axes in the order of their strides
@@ -36,15 +48,44 @@ inline constexpr int64_t kUnknownExtent = -1;
 /// Whether a value is small enough, and not too deeply nested, to be an input of a trace.
 bool can_abstract(const Value& value);
 
-/// Converts a value for a trace: returns it with symbols for numbers, deferred tensors for tensors and stand-ins for
-/// foreign values, appends its guards, and appends its tensors, numbers and foreign values to the run from `slot` on,
-/// which advances (values that an earlier attempt has put there are kept). Extents become symbols if the `known` guards
-/// of the same input (or null) mark them as varying, or differ. `may_donate`: the caller donates the value, with what
-/// only it contains.
-Value abstract(const Value& value, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
-               Recorder& recorder, Run& run, uint32_t& slot, bool may_donate);
+/// Makes the prefix of a list that varies, for a trace.
+using MakePrefix = std::function<Ref<ListPrefix>(const Value& list, const Symbol* length)>;
 
-/// Checks a value against its guards, which start at `guard`. Appends its tensors and foreign values to the run, and
+/// Converts inputs for a trace.
+class InputAbstraction {
+ public:
+  /// Values go to the run from `slot` on, which advances (those that an earlier attempt has put there are kept).
+  InputAbstraction(Recorder& recorder, Run& run, uint32_t& slot, MakePrefix make_prefix)
+      : recorder_(recorder), run_(run), slot_(slot), make_prefix_(std::move(make_prefix)) {}
+
+  /// Returns a value with symbols for numbers, deferred tensors for tensors and stand-ins for foreign values, and
+  /// appends its guards. Extents become symbols, and lists get a prefix in place of their elements, if the `known`
+  /// guards of the same input (or null) mark them as varying, or differ; `opens`: not the list that the value itself
+  /// is. `may_donate`: the caller donates the value, with what only it contains.
+  Value abstract(const Value& value, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
+                 bool may_donate, bool opens = false);
+
+ private:
+  /// Where the same value is in the known guards; null: not known.
+  using Known = const InputGuard*;
+
+  Value convert(const Value& value, Known known, bool may_donate);
+  Value convert_number(const Value& value);
+  Value convert_foreign(const Value& value);
+  Value convert_tensor(const Tensor& tensor, Known known, bool may_donate);
+  Value convert_list(const Value& value, Known known, bool may_donate, bool opens);
+  std::vector<Value> convert_items(const Value& container, const std::vector<Value>& items, const InputGuard& guard,
+                                   Known known, bool may_donate);
+  void set_symbol(const Symbol* symbol, Scalar value);
+
+  Recorder& recorder_;
+  Run& run_;
+  uint32_t& slot_;
+  const MakePrefix make_prefix_;
+  std::vector<InputGuard>* guards_ = nullptr;
+};
+
+/// Checks a value against its guards, which start at `guard`. Appends its tensors and opaque values to the run, and
 /// sets the symbols of its numbers and extents. Returns the next guard, or null if one fails. `may_donate`: as for
 /// abstract().
 const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& run, bool may_donate);

@@ -12,6 +12,21 @@ Value OutputTemplate::reference_to(Leaf leaf) {
   return Value(-static_cast<int64_t>(leaves_.size()));
 }
 
+namespace {
+
+/// The prefix of a list in a template: the run has the elements.
+struct PrefixOfRun final : ListPrefix {
+  explicit PrefixOfRun(const Symbol* of_length) { length = of_length; }
+  std::vector<Value> elements() override { return {}; }  // only walks see templates
+};
+
+/// Returns the list of this run that is the prefix of a list in a template.
+const Value& list_of(const Value& in_template, const Run& run) {
+  return *run.find_opaque(unopened(in_template).prefix->length->id);
+}
+
+}  // namespace
+
 OutputTemplate OutputTemplate::capture(const Value& value, const Recorder& recorder, std::vector<uint32_t>& slots) {
   OutputTemplate captured;
   captured.value_ = value;
@@ -31,6 +46,11 @@ OutputTemplate OutputTemplate::capture(const Value& value, const Recorder& recor
       with = Value(std::move(text));
       return true;
     }
+    if (leaf.is(Tag::list)) {  // a copy, likewise
+      with = make_list(unopened(leaf).items);
+      unopened(with).prefix = Ref<ListPrefix>(new PrefixOfRun(unopened(leaf).prefix->length));
+      return true;
+    }
     if (!leaf.is(Tag::tensor) || leaf.tensor_data()->recording != &recorder) return false;
     const Tensor tensor = leaf.tensor();
     const int64_t slot = recorder.slot_of(tensor);
@@ -44,13 +64,12 @@ OutputTemplate OutputTemplate::capture(const Value& value, const Recorder& recor
 }
 
 Value OutputTemplate::rebuild_leaf(const Leaf& leaf, const Run& run) const {
-  if (leaf.is_foreign) return *run.find_foreign(static_cast<uint32_t>(leaf.number));
+  if (leaf.is_foreign) return *run.find_opaque(static_cast<uint32_t>(leaf.number));
   if (leaf.slot < 0) return Value(leaf.number);
   return Value(run.view(static_cast<size_t>(leaf.slot), leaf.layout));
 }
 
-Value OutputTemplate::rebuild(Context& context, const Run& run) const {
-  Value value = value_;
+Value OutputTemplate::rebuilt(Value value, Context& context, const Run& run) const {
   replace_leaves(value, [this, &context, &run, values = run.values.data()](const Value& leaf, Value& with) {
     if (leaf.is(Tag::integer)) {  // most leaves
       const int64_t reference = leaf.integer();
@@ -62,11 +81,31 @@ Value OutputTemplate::rebuild(Context& context, const Run& run) const {
       with = Value(run.symbols[leaf.symbol()->id]);
       return true;
     }
+    if (leaf.is(Tag::list)) {  // with a prefix; its items are rebuilt by now
+      with = with_items(list_of(leaf, run), unopened(leaf).items);
+      return true;
+    }
     if (!leaf.is(Tag::lazy_string)) return false;
     with = joined(context, leaf);  // its pieces are rebuilt by now
     return true;
   });
   return value;
+}
+
+bool OutputTemplate::extends(const Value& variable, const Run& run) const {
+  return value_.is(Tag::list) && unopened(value_).prefix && identical(variable, list_of(value_, run));
+}
+
+void OutputTemplate::extend(Value& variable, Context& context, const Run& run) const {
+  const Value items = rebuilt(make_list(unopened(value_).items), context, run);
+  const std::vector<Value>& more = items.as<List>().items;
+  List& list = variable.as<List>();
+  if (list.use_count() > 2) {  // more than the variable's and the run's
+    variable = with_items(variable, more);
+    return;
+  }
+  list.items.insert(list.items.end(), more.begin(), more.end());
+  list.count_bytes();
 }
 
 }  // namespace tsl::jit

@@ -20,8 +20,12 @@ class OutputTemplate {
   OutputTemplate() = default;
   /// Captures a value. The slots of its tensors, which must be computed or cut, are appended to `slots`.
   static OutputTemplate capture(const Value& value, const Recorder& recorder, std::vector<uint32_t>& slots);
-  /// Rebuilds the value with the tensors and numbers of this run.
-  Value rebuild(Context& context, const Run& run) const;
+  /// Rebuilds the value with the tensors, numbers and opaque values of this run.
+  Value rebuild(Context& context, const Run& run) const { return rebuilt(value_, context, run); }
+  /// Whether the value is the list that a variable holds, with more items.
+  bool extends(const Value& variable, const Run& run) const;
+  /// Appends these items to the variable's list: in place, if the run has the only other reference to it.
+  void extend(Value& variable, Context& context, const Run& run) const;
   /// Returns what is captured: functions and variables in it are those of the value.
   const Value& captured() const { return value_; }
 
@@ -35,6 +39,7 @@ class OutputTemplate {
   };
 
   Value reference_to(Leaf leaf);
+  Value rebuilt(Value value, Context& context, const Run& run) const;
   Value rebuild_leaf(const Leaf& leaf, const Run& run) const;
 
   // Every int in here is a reference: n to the tensor in slot n, -1 - n to leaf n.

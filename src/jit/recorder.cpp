@@ -15,14 +15,18 @@ void Run::resize(const Sizes& sizes) {
   values.resize(sizes.values);
   donated.resize(sizes.values);
   symbols.resize(sizes.symbols);
-  foreign.resize(sizes.foreign);
+  opaque.resize(sizes.opaque);
 }
 
-const Value* Run::find_foreign(uint32_t symbol) const {
-  for (const ForeignInput& each : foreign) {
+const Value* Run::find_opaque(uint32_t symbol) const {
+  for (const OpaqueInput& each : opaque) {
     if (each.symbol == symbol) return &each.value;
   }
   return nullptr;
+}
+
+void Run::add_opaque(uint32_t symbol, const Value& value) {
+  if (!find_opaque(symbol)) opaque.push_back({symbol, value});
 }
 
 Recorder::~Recorder() {

@@ -20,30 +20,32 @@ struct EffectOutcome {
   std::exception_ptr error;
 };
 
-/// A foreign value that is an input of a run.
-struct ForeignInput {
-  uint32_t symbol = 0;  // id of the symbol for its identity
+/// An input of a run that code passes on without looking at it.
+struct OpaqueInput {
+  uint32_t symbol = 0;  // id of the symbol for a foreign value's identity, or a list's length
   Value value;
 };
 
-/// The tensors, numbers and foreign values of one run of a region so far: its inputs and the outputs of its segments.
+/// The tensors, numbers and opaque values of one run of a region so far: its inputs and the outputs of its segments.
 struct Run {
   std::vector<Tensor> values;   // by slot
   std::vector<char> donated;    // by slot: the references to an input that the caller donates; the rest has none
   std::vector<Scalar> symbols;  // by symbol id
-  std::vector<ForeignInput> foreign;
+  std::vector<OpaqueInput> opaque;
   std::vector<EffectOutcome> outcomes;  // of the effects, in order
 
   /// Returns a view of the tensor in a slot. `layout` starts at the slot's element (0, 0, …); its sizes may be symbols.
   Tensor view(size_t slot, const Layout& layout) const;
   /// Counts what there is so far, and removes what was added after such a count.
   struct Sizes {
-    size_t values, symbols, foreign;
+    size_t values, symbols, opaque;
   };
-  Sizes sizes() const { return {values.size(), symbols.size(), foreign.size()}; }
+  Sizes sizes() const { return {values.size(), symbols.size(), opaque.size()}; }
   void resize(const Sizes& sizes);
-  /// Returns the foreign value whose identity is this symbol; null if it is none of the inputs so far.
-  const Value* find_foreign(uint32_t symbol) const;
+  /// Returns the input that this symbol stands for; null if it is none of the inputs so far.
+  const Value* find_opaque(uint32_t symbol) const;
+  /// Adds an opaque input, if it is not there.
+  void add_opaque(uint32_t symbol, const Value& value);
 };
 
 /// Records one trace path of a region, segment by segment. Deferred tensors point to the recorder; it must outlive

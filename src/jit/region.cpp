@@ -163,6 +163,7 @@ const Value* RegionCache::source_value(const InputSource& source, const Entry& e
     case InputSource::Kind::reg: return &entry.frame->base[source.index];
     case InputSource::Kind::cell: return &source.cell->value;
     case InputSource::Kind::outcome: return &run_.outcomes[source.index].value;
+    case InputSource::Kind::opened: return run_.find_opaque(source.index);
     case InputSource::Kind::constant:
     case InputSource::Kind::moved: break;
   }
@@ -273,15 +274,21 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
 void RegionCache::put_outputs(const Segment& segment, const Entry& entry, Value& result, uint32_t& exit) {
   const SegmentInterface& interface = interface_of(segment);
   result = interface.result.rebuild(context_, run_);
+  // Lists that may grow in place come last: other outputs may contain them as they are.
+  std::vector<std::pair<Value*, const OutputTemplate*>> extended;
   for (const auto& [cell, value] : interface.cells) {
-    cell->value = value.rebuild(context_, run_);
+    if (value.extends(cell->value, run_)) extended.emplace_back(&cell->value, &value);
+    else cell->value = value.rebuild(context_, run_);
     cell->is_set = true;
   }
-  std::vector<Value> registers;
-  for (const auto& output : interface.registers) registers.push_back(output.second.rebuild(context_, run_));
-  for (size_t i = 0; i < registers.size(); ++i) {
-    entry.frame->base[interface.registers[i].first] = std::move(registers[i]);
+  std::vector<std::pair<Value*, Value>> registers;
+  for (const auto& [index, value] : interface.registers) {
+    Value* const variable = &entry.frame->base[index];
+    if (value.extends(*variable, run_)) extended.emplace_back(variable, &value);
+    else registers.emplace_back(variable, value.rebuild(context_, run_));
   }
+  for (const auto& [variable, value] : extended) value->extend(*variable, context_, run_);
+  for (auto& [variable, value] : registers) *variable = std::move(value);
   exit = interface.exit;
 }
 
@@ -289,7 +296,7 @@ void RegionCache::clear_run() {
   run_.values.clear();
   run_.symbols.clear();
   run_.donated.clear();
-  run_.foreign.clear();
+  run_.opaque.clear();
   run_.outcomes.clear();
 }
 

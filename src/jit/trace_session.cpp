@@ -72,9 +72,48 @@ void TraceSession::restrict_to(const ast::CompileRequest& request, bool fast_num
   options_.autotune |= request.autotune.value_or(false);
 }
 
+/// The prefix of a list that is an input of a trace.
+class InputPrefix final : public ListPrefix {
+ public:
+  InputPrefix(TraceSession& trace, const InputSource& source)
+      : trace_(&trace), name_(source.name), origin_(source.origin) {}
+
+  std::vector<Value> elements() override {
+    if (!trace_) return list.as<List>().items;
+    if (!opened_) opened_ = trace_->open(*this, name_, origin_);
+    return *opened_;
+  }
+  /// Called when all deferred values get their elements.
+  void end_trace() {
+    trace_ = nullptr;
+    opened_.reset();
+  }
+
+ private:
+  TraceSession* trace_;  // null: it has ended
+  std::string name_;     // of the input
+  Span origin_;
+  std::optional<std::vector<Value>> opened_;  // the elements, if the trace has looked at them
+};
+
+std::vector<Value> TraceSession::open(ListPrefix& prefix, std::string name, Span origin) {
+  InputSource source;
+  source.kind = InputSource::Kind::opened;
+  source.index = prefix.length->id;
+  source.name = std::move(name);
+  source.origin = origin;
+  return take_input(std::move(source), prefix.list).as<List>().items;
+}
+
 Value TraceSession::take_input(InputSource source, const Value& value) {
-  Value abstracted =
-      abstract(value, expected_guards(source), source.guards, *recorder_, run_, next_slot_, source.may_donate());
+  InputAbstraction inputs(*recorder_, run_, next_slot_, [&](const Value& list, const Symbol* length) {
+    prefixes_.push_back(make_ref<InputPrefix>(*this, source));
+    prefixes_.back()->list = list;
+    prefixes_.back()->length = length;
+    return Ref<ListPrefix>(prefixes_.back().get());
+  });
+  Value abstracted = inputs.abstract(value, expected_guards(source), source.guards, source.may_donate(),
+                                     source.kind == InputSource::Kind::opened);
   if (state_ != TraceState::replaying) region_.update_history(source);
   interface().sources.push_back(std::move(source));
   return abstracted;
@@ -391,6 +430,7 @@ void TraceSession::flush_effects(const Segment& segment) {
 
 void TraceSession::stop(TraceState state) {
   state_ = state;
+  for (const Ref<InputPrefix>& prefix : std::exchange(prefixes_, {})) prefix->end_trace();
   symbols_->set_locate(nullptr);
   context_.runtime().listeners().trace_ends();
   context_.runtime().set_tracing(false);
@@ -492,7 +532,9 @@ void TraceSession::error_caught(ErrorKind kind) {
   if (is_active() && kind == ErrorKind::memory) throw RestartTrace{};
   unused_results_.clear();  // the error may have kept them from being used
   for (uint32_t id = 0; is_active() && id < symbols_->size(); ++id) {
-    const bool is_number = symbols_->at(id).kind == Symbol::Kind::input && !run_.find_foreign(id);  // not an identity
+    const Value* const opaque = run_.find_opaque(id);
+    const bool is_identity = opaque && opaque->is(Tag::foreign);
+    const bool is_number = symbols_->at(id).kind == Symbol::Kind::input && !is_identity;
     if (is_number) symbols_->pin(&symbols_->at(id), "an error's message");
   }
 }

@@ -30,6 +30,7 @@ struct RegisterName;
 
 namespace tsl::jit {
 
+class InputPrefix;
 struct Region;
 
 /// The parts that all traces of an engine share.
@@ -46,8 +47,9 @@ struct Tracing {
 
 /// The place from which a region reads an input.
 struct InputSource {
-  enum class Kind : uint8_t { argument, reg, cell, outcome, constant, moved } kind = Kind::argument;
-  uint32_t index = 0;  // number of the argument, register or outcome; moved: slot of the original
+  enum class Kind : uint8_t { argument, reg, cell, outcome, constant, moved, opened } kind = Kind::argument;
+  uint32_t index = 0;  // number of the argument, register or outcome; moved: slot of the original; opened: symbol for
+                       // the length of the list that the code looks at
   Ref<Cell> cell;
   bool is_set = true;  // cell: whether the variable had been declared
   Tensor constant;     // a tensor that the region builds from constants only
@@ -135,6 +137,8 @@ class TraceSession {
   /// that it calls, has this request. `fast_numerics` applies if the request does not specify numerics.
   void restrict_to(const ast::CompileRequest& request, bool fast_numerics = true);
   Value take_input(InputSource source, const Value& value);
+  /// Called when the code looks at the elements of a list that varies: they become inputs of the current segment.
+  std::vector<Value> open(ListPrefix& prefix, std::string name, Span origin);
   /// Called before a captured variable is used: records it as an input.
   void enter(Cell& cell);
   /// Records an op, and fills `results`, which have these types.
@@ -243,6 +247,7 @@ class TraceSession {
   std::vector<Entered> entered_;
   std::unordered_set<const Cell*> entered_cells_;
   std::vector<std::pair<TensorData*, Tensor>> constants_;  // of this segment: with elements -> deferred
+  std::vector<Ref<InputPrefix>> prefixes_;                 // of lists that vary
   // Set by commit(), for the last segment:
   Value* result_ = nullptr;
   std::vector<std::pair<uint16_t, Value*>> registers_;

@@ -318,7 +318,8 @@ void check_format(Context& context, const Value& value, const std::string& spec)
 namespace {
 
 bool is_known_leaf(const Value& leaf) {
-  return !leaf.is(Tag::symbol) && !(leaf.is(Tag::tensor) && leaf.tensor_data()->recording != nullptr);
+  const bool has_prefix = leaf.is(Tag::list);
+  return !leaf.is(Tag::symbol) && !has_prefix && !(leaf.is(Tag::tensor) && leaf.tensor_data()->recording != nullptr);
 }
 
 }  // namespace

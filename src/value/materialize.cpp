@@ -13,7 +13,7 @@ namespace tsl {
 
 namespace {
 
-/// Replaces the symbols and stand-ins in the elements of a value, and appends the closures and cells in it to
+/// Replaces the symbols, stand-ins and prefixes in the elements of a value, and appends the closures and cells in it to
 /// `closures`.
 void materialize_elements(Context& context, Value& value, std::vector<Value>& closures) {
   replace_leaves(value, [&](const Value& leaf, Value& now) {
@@ -24,6 +24,10 @@ void materialize_elements(Context& context, Value& value, std::vector<Value>& cl
     if (leaf.is(Tag::function) || leaf.is(Tag::builtin) || leaf.is(Tag::cell)) closures.push_back(leaf);
     if (leaf.is(Tag::foreign) && !identical(original_of(leaf), leaf)) {
       now = original_of(leaf);
+      return true;
+    }
+    if (leaf.is(Tag::list)) {
+      now = with_items(unopened(leaf).prefix->list, unopened(leaf).items);
       return true;
     }
     if (!leaf.is(Tag::symbol)) return false;

@@ -120,6 +120,24 @@ class Destruction {
 
 }  // namespace
 
+void List::open() {
+  std::vector<Value> all = prefix->elements();
+  all.insert(all.end(), items.begin(), items.end());
+  items = std::move(all);
+  prefix = nullptr;
+  count_bytes();
+}
+
+Value with_items(const Value& list, const std::vector<Value>& more) {
+  if (more.empty()) return list;
+  const std::vector<Value>& items = list.as<List>().items;
+  std::vector<Value> all;
+  all.reserve(items.size() + more.size());
+  polled_each(items.size(), 2, [&](size_t i) { all.push_back(items[i]); });
+  all.insert(all.end(), more.begin(), more.end());
+  return make_list(std::move(all));
+}
+
 Value::Value(Scalar s) {
   switch (s.type) {
     case ScalarType::boolean: *this = Value(s.boolean); break;

@@ -251,19 +251,53 @@ struct String : Object {
   mutable std::unique_ptr<CodePointIndex> index_;
 };
 
-/// An object that holds values in order.
+/// An object that holds values in order: a list or a tuple.
 struct Sequence : Object {
   std::vector<Value> items;
   void count_bytes() { Object::count_bytes(sizeof *this + items.capacity() * sizeof(Value)); }
 };
 
+/// The elements of a list in a trace that come from an input, while nothing has looked at them: the trace does not
+/// depend on them, nor on how many there are.
+struct ListPrefix : Counted {
+  virtual ~ListPrefix() = default;
+  /// Returns the elements, as the code of the trace sees them.
+  virtual std::vector<Value> elements() = 0;
+
+  Value list;                      // of the input; nil where only its number in the run is known
+  const Symbol* length = nullptr;  // how many elements it has
+};
+
 struct List : Sequence {
   static constexpr Tag kTag = Tag::list;
+  Ref<ListPrefix> prefix;  // elements in front of `items`; null outside a trace
+  /// Adds the elements of the prefix to the items.
+  void open();
 };
+
+/// Returns a list without opening it: `items` are only those that follow its prefix.
+inline List& unopened(const Value& list) { return static_cast<List&>(list.as<Object>()); }
+
+/// Returns a list with more items at its end; the list itself if there are none.
+Value with_items(const Value& list, const std::vector<Value>& more);
+
+/// Opens the list: what looks at elements sees all of them.
+template <> inline List& Value::as<List>() const {
+  expect(Tag::list);
+  List& list = unopened(*this);
+  if (list.prefix) [[unlikely]]
+    list.open();
+  return list;
+}
 
 struct Tuple : Sequence {
   static constexpr Tag kTag = Tag::tuple;
 };
+
+template <> inline Sequence& Value::as<Sequence>() const {
+  if (is(Tag::list)) return as<List>();
+  return as<Tuple>();
+}
 
 /// Ordered string keys. Records of equal shape share their key list, so comparing pointers usually suffices.
 struct RecordKeys : Counted {

@@ -16,7 +16,7 @@ template <class... Visits> decltype(auto) visit_elements(const Value& v, Visits.
   assert(has_elements(v));
   const Overloads<Visits...> visit{visits...};
   switch (v.tag()) {
-    case Tag::list: return visit(v.as<List>());
+    case Tag::list: return visit(unopened(v));
     case Tag::tuple: return visit(v.as<Tuple>());
     case Tag::record: return visit(v.as<Record>());
     case Tag::map: return visit(v.as<Map>());
@@ -77,7 +77,12 @@ std::vector<Value>* values_in(Tag tag, Object* object) {
 
 Value replaced(const Value& v, std::vector<Value> with) {
   return visit_elements(
-      v, [&](const List&) { return make_list(std::move(with)); },
+      v,
+      [&](const List& from) {
+        Value list = make_list(std::move(with));
+        unopened(list).prefix = from.prefix;
+        return list;
+      },
       [&](const Tuple&) { return make_tuple(std::move(with)); },
       [&](const Record& from) {
         Ref<Record> record = make_ref<Record>();

@@ -55,10 +55,13 @@ Value replaced(const Value& v, std::vector<Value> with);
 
 }  // namespace elements_of
 
+/// Whether a value is more than its elements, for a walk: a lazy string, or a list in a trace with a prefix.
+inline bool is_also_leaf(const Value& v) { return v.is(Tag::lazy_string) || (v.is(Tag::list) && unopened(v).prefix); }
+
 /// Replaces leaves. Calls `leaf(const Value& element, Value& with)` for every element without elements of its own, and
-/// for lazy strings after their pieces; `leaf` returns whether it has stored a replacement in `with`, which is nil
-/// before. Values without changes remain the same objects; shared objects are visited once and remain shared. Returns
-/// whether anything changed.
+/// for lazy strings and lists with a prefix after their elements; `leaf` returns whether it has stored a replacement in
+/// `with`, which is nil before. Values without changes remain the same objects; shared objects are visited once and
+/// remain shared. Returns whether anything changed.
 template <class Leaf> bool replace_leaves(Value& value, Leaf&& leaf) {
   struct Level {
     explicit Level(const Value& from) : from(&from), count(elements_of::count(from)), items(elements_of::items(from)) {}
@@ -123,7 +126,7 @@ template <class Leaf> bool replace_leaves(Value& value, Leaf&& leaf) {
     }
     const Value& from = *level.from;
     Value now = level.changed.empty() ? from : elements_of::replaced(from, std::move(level.changed));
-    if (Value joined; now.is(Tag::lazy_string) && leaf(std::as_const(now), joined)) now = std::move(joined);
+    if (Value joined; is_also_leaf(now) && leaf(std::as_const(now), joined)) now = std::move(joined);
     levels.pop_back();
     if (levels.empty()) {
       value = std::move(now);
@@ -136,16 +139,16 @@ template <class Leaf> bool replace_leaves(Value& value, Leaf&& leaf) {
   }
 }
 
-/// Whether `test` holds for any leaf.
+/// Whether `test` holds for any leaf, in the same sense.
 template <class Test> bool any_leaf(const Value& value, Test&& test) {
   std::unordered_set<const Object*> seen;  // shared objects
   std::vector<const Value*> work{&value};
   while (!work.empty()) {
     const Value& v = *work.back();
     work.pop_back();
-    if (!has_elements(v)) {
-      if (test(v)) return true;
-    } else if (v.unique() || seen.insert(&v.as<Object>()).second) {
+    const bool has_more = has_elements(v);
+    if ((!has_more || is_also_leaf(v)) && test(v)) return true;
+    if (has_more && (v.unique() || seen.insert(&v.as<Object>()).second)) {
       for (size_t i = 0; i < elements_of::count(v); ++i) work.push_back(&elements_of::at(v, i));
     }
   }

@@ -33,9 +33,9 @@ bool append_in_place(Value& left, const Value& right) {
   if (left.tag() != right.tag() || !left.unique() || identical(left, right)) return false;
   if (left.is(Tag::list)) {
     const std::vector<Value>& more = right.as<List>().items;
-    std::vector<Value>& items = left.as<List>().items;
-    items.insert(items.end(), more.begin(), more.end());
-    left.as<List>().count_bytes();
+    List& list = unopened(left);
+    list.items.insert(list.items.end(), more.begin(), more.end());
+    list.count_bytes();
     return true;
   }
   if (left.is(Tag::string)) {

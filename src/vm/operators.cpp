@@ -196,8 +196,11 @@ Value join_lazy_strings(const Value& a, const Value& b) {
   return Value(joined);
 }
 
+/// Joins two lists or tuples. A prefix of the first list stays closed.
 template <class Items> Value concatenate(const Value& a, const Value& b) {
-  const std::vector<Value>&first = a.as<Items>().items, &second = b.as<Items>().items;
+  const std::vector<Value>& second = b.as<Items>().items;
+  const Items& front = static_cast<const Items&>(a.as<Object>());
+  const std::vector<Value>& first = front.items;
   require_host_bytes((first.size() + second.size()) * sizeof(Value));
   std::vector<Value> items;
   items.reserve(first.size() + second.size());
@@ -205,6 +208,7 @@ template <class Items> Value concatenate(const Value& a, const Value& b) {
   append_items(items, second);
   Ref<Items> joined = make_ref<Items>();
   joined->items = std::move(items);
+  if constexpr (std::is_same_v<Items, List>) joined->prefix = front.prefix;
   joined->count_bytes();
   return Value(joined);
 }

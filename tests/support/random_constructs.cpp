@@ -4,8 +4,9 @@
 namespace tsl {
 
 void Generator::append_construct(Block& out) {
-  switch (random_.below(7)) {
+  switch (random_.below(8)) {
     case 0: return append_host_list(out);
+    case 7: return append_growing_list(out);
     case 1: return append_string(out);
     case 2: return append_map(out);
     case 3: return append_module(out);
@@ -32,6 +33,34 @@ void Generator::append_host_list(Block& out) {
     }
   }
   out.emplace_back(fmt::format("print({0}, len({0}), sum({0}), max({0}), tensor({0}).tolist())", name));
+}
+
+/// A loop appends to a list, counts it, passes it on, and sometimes looks at its elements.
+void Generator::append_growing_list(Block& out) {
+  const std::string name = fresh("g"), other = fresh("o"), turn = fresh("q");
+  const bool is_tensors = random_.chance(50);
+  const Typed type{Kind::tensor, "f32", {"2"}};
+  const auto element = [&] {
+    return is_tensors ? fmt::format("{} * {}", expressions_.of(type, 1), turn)
+                      : fmt::format("{} + {}", expressions_.integer(1), turn);
+  };
+  const std::string last = is_tensors ? fmt::format("{}[-1].tolist()", name) : fmt::format("{}[-1]", name);
+  out.emplace_back(fmt::format("var {} = []", name));
+  out.emplace_back(fmt::format("var {} = []", other));
+  Block body;
+  for (int n = 1 + random_.below(3); n > 0; --n) {
+    switch (random_.below(6)) {
+      case 0: body.emplace_back(fmt::format("{} = {}", other, name)); break;
+      case 1: body.emplace_back(fmt::format("{0} = {1} + [{2}]", other, name, element())); break;
+      case 2: body.emplace_back(fmt::format("print(len({}), len({}))", name, other)); break;
+      case 3: body.emplace_back(fmt::format("{0} = {0} + [{1}, {2}]", name, element(), element())); break;
+      default: break;
+    }
+    body.emplace_back(fmt::format("{} += [{}]", name, element()));
+  }
+  if (random_.chance(30)) body.emplace_back(fmt::format("print({})", last));
+  out.push_back(branch(fmt::format("for {} in 0..{}", turn, 3 + random_.below(5)), std::move(body)));
+  out.emplace_back(fmt::format("print(len({0}), {0}, {1})", name, other));
 }
 
 void Generator::append_string(Block& out) {
