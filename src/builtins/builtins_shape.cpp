@@ -1,4 +1,6 @@
 // Defines builtins that rearrange tensors.
+#include <algorithm>
+
 #include "base/count_work.h"
 #include "base/error_names.h"
 #include "builtins/builtins.h"
@@ -261,26 +263,72 @@ std::vector<Margins> expect_margins(Context& context, const Value& v, int rank) 
   return margins;
 }
 
-Value pad_builtin(Context& context, Args args) {
-  const Tensor x = to_tensor(context, args[0], "pad");
-  if (!is_host_number(args[2]))
-    fail(ErrorName::wrong_argument_type, "pad's value must be a number, not {}", type_name(args[2]));
-  const std::vector<Margins> margins = expect_margins(context, args[1], x.rank());
+Tensor pad_constant(Context& context, const Tensor& x, const std::vector<Margins>& margins, const Value& value) {
   Shape shape = x.shape();
-  bool changes = false;
+  Attrs attrs;
   for (int axis = 0; axis < x.rank(); ++axis) {
     const Margins& margin = margins[static_cast<size_t>(axis)];
     shape[axis] = shape[axis] + Dim(margin.before) + Dim(margin.after);
-    changes = changes || margin.before != 0 || margin.after != 0;
   }
-  if (!changes) return x;
-  const Tensor frame = fill(context.ops(), shape, x.dtype(), operand_of(args[2]));
-  Attrs attrs;
   attrs.view = Layout::contiguous(shape);
   for (int axis = 0; axis < x.rank(); ++axis) {
     attrs.view = slice(attrs.view, axis, margins[static_cast<size_t>(axis)].before, x.shape()[axis], 1);
   }
-  return context.ops().call(Op::assign_view, {frame, x}, attrs);
+  return context.ops().call(Op::assign_view, {fill(context.ops(), shape, x.dtype(), operand_of(value)), x}, attrs);
+}
+
+// What a margin that is no constant repeats: the mirror image without the edge, the edge, or the opposite end.
+enum class Border { reflect, replicate, circular };
+
+Border border_of(std::string_view mode) {
+  if (mode == "reflect") return Border::reflect;
+  return mode == "replicate" || mode == "edge" ? Border::replicate : Border::circular;
+}
+
+// Returns x between margins along one axis, made of views of x.
+Tensor pad_axis(Ops& ops, const Tensor& x, int axis, const Margins& margin, Border border) {
+  const Dim n = x.shape()[axis];
+  const int64_t longest = std::max(margin.before, margin.after);
+  const Dim needed = Dim(border == Border::reflect ? longest + 1 : border == Border::circular ? longest : 1);
+  if (n < needed) {
+    fail(ErrorName::window_too_long, "pad: a margin of {} needs {} elements along axis {}, which has {}", longest,
+         needed.hint(), axis, n.hint());
+  }
+  const auto edge = [&](Dim start, int64_t width) {
+    Shape shape = x.shape();
+    shape[axis] = width;
+    return expand(ops, slice(ops, x, axis, start, 1), shape);
+  };
+  std::vector<Operand> parts;
+  if (margin.before != 0) {
+    parts.push_back(border == Border::reflect    ? slice(ops, x, axis, margin.before, margin.before, -1)
+                    : border == Border::circular ? slice(ops, x, axis, n - margin.before, margin.before)
+                                                 : edge(0, margin.before));
+  }
+  parts.push_back(x);
+  if (margin.after != 0) {
+    parts.push_back(border == Border::reflect    ? slice(ops, x, axis, n - 2, margin.after, -1)
+                    : border == Border::circular ? slice(ops, x, axis, 0, margin.after)
+                                                 : edge(n - 1, margin.after));
+  }
+  return concat(ops, parts, axis);
+}
+
+Value pad_builtin(Context& context, Args args) {
+  Tensor x = to_tensor(context, args[0], "pad");
+  if (!is_host_number(args[2]))
+    fail(ErrorName::wrong_argument_type, "pad's value must be a number, not {}", type_name(args[2]));
+  const std::vector<Margins> margins = expect_margins(context, args[1], x.rank());
+  const bool changes =
+      std::any_of(margins.begin(), margins.end(), [](const Margins& m) { return m.before != 0 || m.after != 0; });
+  if (!changes) return x;
+  const std::string& mode = expect_string(context, args[3], "pad's mode");
+  if (mode == "constant") return pad_constant(context, x, margins, args[2]);
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const Margins& margin = margins[static_cast<size_t>(axis)];
+    if (margin.before != 0 || margin.after != 0) x = pad_axis(context.ops(), x, axis, margin, border_of(mode));
+  }
+  return x;
 }
 
 constexpr Builtin kRows[] = {
@@ -305,9 +353,13 @@ constexpr Builtin kRows[] = {
      "`by`, or at white space, at most limit times",
      split_builtin, "shape"},
     {"flip", "flip(x: array, axis: integers | nil = nil)", "x in reverse order along axes", flip_builtin, "shape"},
-    {"pad", "pad(x: array, pad: integers | list | tuple, value: number | bool = 0)",
-     "x with a margin: one width for all sides, [(before, after), …] per axis, or [left, right, top, bottom, "
-     "…]",
+    {"pad",
+     "pad(x: array, pad: integers | list | tuple, value: number | bool = 0, "
+     "mode: \"constant\" | \"reflect\" | \"replicate\" | \"edge\" | \"circular\" | \"wrap\" = \"constant\")",
+     "x with a margin: one width for all sides, [(before, after), …] per axis, or [left, right, top, bottom, …]; it "
+     "holds "
+     "value, or by mode the mirror image without the edge, the edge (replicate, edge), or the opposite end (circular, "
+     "wrap)",
      pad_builtin, "shape"},
     {"windows", "windows(x: array, axis: integer, size: integer, step: integer = 1, dilation: integer = 1)",
      "a view of the windows that slide along an axis; each window's elements lie along a new last axis",
