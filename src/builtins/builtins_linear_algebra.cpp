@@ -29,14 +29,39 @@ Value eigh_builtin(Context& context, Args args) {
   return make_tuple({results[0], results[1]});
 }
 
-Value solve_triangular_builtin(Context& context, Args args) {
-  const Tensor a = to_tensor(context, args[0], "solve_triangular"), b = to_tensor(context, args[1], "solve_triangular");
-  const Attrs attrs{.upper = expect_bool(context, args[2], "upper")};
+/// Calls an op that solves a system, for a right side of columns or of one vector.
+Value solve_system(Context& context, Args args, Op op, const char* name, const Attrs& attrs) {
+  const Tensor a = to_tensor(context, args[0], name), b = to_tensor(context, args[1], name);
   Ops& ops = context.ops();
-  if (b.rank() != 1) return ops.call(Op::solve_triangular, {a, b}, attrs);
+  if (b.rank() != 1) return ops.call(op, {a, b}, attrs);
   const Tensor column = ops.call(Op::insert_axis, {b}, {.axis = 1});
-  const Tensor x = ops.call(Op::solve_triangular, {a, column}, attrs);
-  return ops.call(Op::select, {x}, {.axis = -1, .start = 0});
+  return ops.call(Op::select, {ops.call(op, {a, column}, attrs)}, {.axis = -1, .start = 0});
+}
+
+Value solve_triangular_builtin(Context& context, Args args) {
+  const Attrs attrs{.upper = expect_bool(context, args[2], "upper")};
+  return solve_system(context, args, Op::solve_triangular, "solve_triangular", attrs);
+}
+
+Value solve_builtin(Context& context, Args args) { return solve_system(context, args, Op::solve, "solve", {}); }
+
+Value qr_builtin(Context& context, Args args) {
+  const std::string mode = expect_string(context, args[1], "mode");
+  const Results results =
+      context.ops().call_many(Op::qr, {to_tensor(context, args[0], "qr")}, {.complete = mode == "complete"});
+  if (mode == "r") return results[1];
+  return make_tuple({results[0], results[1]});
+}
+
+Value svd_builtin(Context& context, Args args) {
+  const Attrs attrs{.complete = expect_bool(context, args[1], "full_matrices")};
+  const Results results = context.ops().call_many(Op::svd, {to_tensor(context, args[0], "svd")}, attrs);
+  return make_tuple({results[0], results[1], results[2]});
+}
+
+Value lu_factor_builtin(Context& context, Args args) {
+  const Results results = context.ops().call_many(Op::lu, {to_tensor(context, args[0], "lu_factor")});
+  return make_tuple({results[0], results[1], results[2]});
 }
 
 Value einsum_builtin(Context& context, Args args) {
@@ -56,6 +81,24 @@ constexpr Builtin kRows[] = {
     {"solve_triangular", "solve_triangular(a: array, b: array, upper: bool = false)",
      "x with a @ x equal to b, where the lower (or upper) triangle of a counts; b is a vector, or matrices",
      solve_triangular_builtin, "linear algebra"},
+    {"solve", "solve(a: array, b: array)",
+     "x with a @ x equal to b, for square matrices a, by LU; b is a vector, or matrices; a singular matrix is an error",
+     solve_builtin, "linear algebra"},
+    {"qr", "qr(x: array, mode: \"reduced\" | \"complete\" | \"r\" = \"reduced\")",
+     "(q, r) of matrices [m, n]: q has orthonormal columns, r is upper triangular, and q @ r is x; q has as many "
+     "columns "
+     "as the lesser of m and n, or m if \"complete\"; \"r\" gives r alone",
+     qr_builtin, "linear algebra"},
+    {"svd", "svd(x: array, full_matrices: bool = false)",
+     "(u, s, vh) of matrices: (u * s) @ vh is x, s are the singular values in descending order, u has orthonormal "
+     "columns "
+     "and vh rows, as many as s, or square matrices of them if full_matrices",
+     svd_builtin, "linear algebra"},
+    {"lu_factor", "lu_factor(x: array)",
+     "(lu, pivots, permutation) of matrices [m, n]: x[permutation] is L @ U, of which lu holds U and, below the "
+     "diagonal, "
+     "L without its ones; row i was exchanged with row pivots[i]",
+     lu_factor_builtin, "linear algebra"},
     {"matmul", "matmul(a: array, b: array)",
      "a @ b: the product of matrices; vectors count as a row on the left and a column on the right", matmul_builtin,
      "linear algebra"},

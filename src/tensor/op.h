@@ -70,6 +70,11 @@ enum class Op : uint16_t {
   cholesky,  // [batch…, n, n], of which the lower triangle is read; fallible
   eigh,      // [batch…, n, n], as above -> values [batch…, n], vectors [batch…, n, n] in columns; fallible
   solve_triangular,  // a [batch…, n, n], b [batch…, n, k], equal batches; upper
+  solve,             // a [batch…, n, n], b [batch…, n, k], equal batches; fallible
+  // of [batch…, m, n], where k = min(m, n)
+  qr,   // -> q [batch…, m, k], r [batch…, k, n]; complete: m instead of k
+  svd,  // -> u [batch…, m, k], s [batch…, k], vh [batch…, k, n]; complete: u [m, m], vh [n, n]; fallible
+  lu,   // -> l and u in one [batch…, m, n], i64 row exchanges [batch…, k], i64 order of rows [batch…, m]
   // transfers between devices; never nodes, since a graph has one device
   to_device,  // x; device; contiguous
   // a result of an op that has several: see graph::Node::result
@@ -86,6 +91,7 @@ struct Attrs {
   bool descending = false;
   bool from_start = false;
   bool upper = false;
+  bool complete = false;
   Device device = {};
   int64_t axis = 0;  // may be negative until `prepare` has run; `axes` as well
   int64_t batch = 0;
@@ -105,6 +111,7 @@ struct Attrs {
     visit("descending", &Attrs::descending);
     visit("from_start", &Attrs::from_start);
     visit("upper", &Attrs::upper);
+    visit("complete", &Attrs::complete);
     visit("device", &Attrs::device);
     visit("axis", &Attrs::axis);
     visit("batch", &Attrs::batch);

@@ -116,19 +116,36 @@ void vjp_matmul(VjpCall& call) {
 
 // ---- Factorisations -------------------------------------------------------------------------------------------------
 
-constexpr int64_t kMostRows = 32'000;  // the workspace of eigh has 2 n² elements, which LAPACK counts in 32 bits
+constexpr int64_t kMostRows = 32'000;   // the workspace of eigh has 2 n² elements, which LAPACK counts in 32 bits
+constexpr int64_t kMostOfSvd = 16'000;  // and that of svd 4 k² and more
 
-/// Fails unless x is a batch of square matrices of f32 or f64.
-void check_square(const char* op, const Tensor& x) {
+void check_dtype(const char* op, const Tensor& x) {
   if (x.dtype() != DType::f32 && x.dtype() != DType::f64) {
     fail_with(ErrorName::wrong_dtype, fmt::format("{}: expected f32 or f64, got {}", op, describe(x)),
               {"`f32(x)` converts a tensor"});
   }
+}
+
+void check_extent(const char* op, const Tensor& x, int64_t extent, int64_t most, const char* what) {
+  if (extent > most) fail(ErrorName::matrix_too_large, "{}: {} has more than {} {}", op, describe(x), most, what);
+}
+
+/// Fails unless x is a batch of matrices of f32 or f64.
+void check_matrices(const char* op, const Tensor& x, int64_t most) {
+  check_dtype(op, x);
+  const int rank = x.rank();
+  if (rank < 2) fail(ErrorName::rank_too_low, "{}: expected matrices, got {}", op, describe(x));
+  check_extent(op, x, x.shape()[rank - 2].hint(), most, "rows");
+  check_extent(op, x, x.shape()[rank - 1].hint(), most, "columns");
+}
+
+/// Fails unless x is a batch of square matrices of f32 or f64.
+void check_square(const char* op, const Tensor& x) {
+  check_dtype(op, x);
   const int rank = x.rank();
   if (rank < 2 || !(x.shape()[rank - 1] == x.shape()[rank - 2]))
     fail(ErrorName::not_square, "{}: expected square matrices, got {}", op, describe(x));
-  if (x.shape()[rank - 1].hint() > kMostRows)
-    fail(ErrorName::matrix_too_large, "{}: {} has more than {} rows", op, describe(x), kMostRows);
+  check_extent(op, x, x.shape()[rank - 1].hint(), kMostRows, "rows");
 }
 
 /// Describes the matrix of a batch that cannot be factorised.
@@ -144,10 +161,18 @@ constexpr OpFailure kNotPositive = {false, [](int64_t matrix, const Layout& sour
                                       return unfit_matrix(ErrorName::not_positive_definite, "cholesky", matrix, source,
                                                           "is not positive definite");
                                     }};
-constexpr OpFailure kNotFinite = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
-                                    return unfit_matrix(ErrorName::not_finite, "eigh", matrix, source,
-                                                        "has elements that are not finite");
-                                  }};
+constexpr OpFailure kSingular = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
+                                   return unfit_matrix(ErrorName::singular_matrix, "solve", matrix, source,
+                                                       "is singular");
+                                 }};
+constexpr const char* kIsNotFinite = "has elements that are not finite";
+constexpr OpFailure kEighNotFinite = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
+                                        return unfit_matrix(ErrorName::not_finite, "eigh", matrix, source,
+                                                            kIsNotFinite);
+                                      }};
+constexpr OpFailure kSvdNotFinite = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
+                                       return unfit_matrix(ErrorName::not_finite, "svd", matrix, source, kIsNotFinite);
+                                     }};
 
 constexpr OpTraits factorisation_traits(const OpFailure* failure, InputNeed needs) {
   OpTraits traits = unfused_traits(Category::factorisation, AxisUse::none, std::nullopt);
@@ -175,17 +200,17 @@ TensorType infer_eigenvectors(Operands operands, const Attrs&, int) {
 
 Tensor prepare_solve(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   const Tensor &a = operands[0].tensor, &b = operands[1].tensor;
-  check_square("solve_triangular", a);
+  const char* const name = op == Op::solve ? "solve" : "solve_triangular";
+  check_square(name, a);
   const int rank = a.rank();
   if (b.dtype() != a.dtype())
-    fail(ErrorName::wrong_dtype, "solve_triangular: the dtypes of {} and {} differ", describe(a), describe(b));
+    fail(ErrorName::wrong_dtype, "{}: the dtypes of {} and {} differ", name, describe(a), describe(b));
   if (b.rank() < 2 || !(b.shape()[b.rank() - 2] == a.shape()[rank - 1]))
-    fail(ErrorName::matmul_mismatch, "solve_triangular: {} has no {} rows, as {} has", describe(b),
-         a.shape()[rank - 1].hint(), describe(a));
+    fail(ErrorName::matmul_mismatch, "{}: {} has no {} rows, as {} has", name, describe(b), a.shape()[rank - 1].hint(),
+         describe(a));
   if (same(batch_shape(a), batch_shape(b))) return {};
   const auto both = in_one_batch(ops, a, b);
-  if (!both)
-    fail(ErrorName::shape_mismatch, "solve_triangular: the batches of {} and {} differ", describe(a), describe(b));
+  if (!both) fail(ErrorName::shape_mismatch, "{}: the batches of {} and {} differ", name, describe(a), describe(b));
   return ops.call(op, *both, attrs);
 }
 
@@ -193,15 +218,78 @@ TensorType infer_solution(Operands operands, const Attrs&) {
   return {operands[1].tensor.dtype(), operands[1].tensor.shape()};
 }
 
-// ---- Their derivatives ----------------------------------------------------------------------------------------------
+// ---- Factorisations of general matrices -----------------------------------------------------------------------------
+
+/// The extents of matrices [m, n]; k is the lesser.
+struct Extents {
+  Dim m, n, k;
+  explicit Extents(const Tensor& x) : m(x.shape()[x.rank() - 2]), n(x.shape()[x.rank() - 1]), k(m < n ? m : n) {}
+};
+
+/// Returns the type of matrices of rows × columns in the batch of x.
+TensorType matrices_like(const Tensor& x, Dim rows, Dim columns) {
+  Shape shape = batch_shape(x);
+  shape.push_back(rows);
+  shape.push_back(columns);
+  return {x.dtype(), shape};
+}
+
+/// Returns the type of vectors in the batch of x.
+TensorType vectors_like(const Tensor& x, DType dtype, Dim extent) {
+  Shape shape = batch_shape(x);
+  shape.push_back(extent);
+  return {dtype, shape};
+}
+
+TensorType infer_q(Operands operands, const Attrs& attrs) {
+  const Tensor& x = operands[0].tensor;
+  check_matrices("qr", x, kMostRows);
+  const Extents extents(x);
+  return matrices_like(x, extents.m, attrs.complete ? extents.m : extents.k);
+}
+
+TensorType infer_r(Operands operands, const Attrs& attrs, int) {
+  const Tensor& x = operands[0].tensor;
+  const Extents extents(x);
+  return matrices_like(x, attrs.complete ? extents.m : extents.k, extents.n);
+}
+
+TensorType infer_left_vectors(Operands operands, const Attrs& attrs) {
+  const Tensor& x = operands[0].tensor;
+  check_matrices("svd", x, kMostOfSvd);
+  const Extents extents(x);
+  return matrices_like(x, extents.m, attrs.complete ? extents.m : extents.k);
+}
+
+TensorType infer_singular_values(Operands operands, const Attrs& attrs, int result) {
+  const Tensor& x = operands[0].tensor;
+  const Extents extents(x);
+  if (result == 1) return vectors_like(x, x.dtype(), extents.k);
+  return matrices_like(x, attrs.complete ? extents.n : extents.k, extents.n);
+}
+
+TensorType infer_lu(Operands operands, const Attrs&) {
+  check_matrices("lu_factor", operands[0].tensor, kMostRows);
+  return {operands[0].tensor.dtype(), operands[0].tensor.shape()};
+}
+
+TensorType infer_row_order(Operands operands, const Attrs&, int result) {
+  const Tensor& x = operands[0].tensor;
+  const Extents extents(x);
+  return vectors_like(x, DType::i64, result == 1 ? extents.k : extents.m);
+}
+
+// ---- Derivatives of symmetric and triangular matrices
+// ----------------------------------------------------------------------------------------------
 
 /// Returns the indices of rows minus those of columns, for square matrices: [n, n].
-Tensor diagonals(VjpCall& call, const Tensor& like) {
-  const Dim n = like.shape()[like.rank() - 1];
+Tensor diagonals(VjpCall& call, Dim n) {
   const Attrs count{.dtype = DType::i64, .count = n};
   const Tensor index = call.ops.call(Op::iota, {Scalar::of(int64_t{0}), Scalar::of(int64_t{1})}, count);
   return call.ops.call(Op::sub, {insert_axis(call.ops, index, 1), index});
 }
+
+Tensor diagonals(VjpCall& call, const Tensor& like) { return diagonals(call, like.shape()[like.rank() - 1]); }
 
 Tensor where_not(VjpCall& call, Op test, const Tensor& index, const Tensor& x) {
   return call.ops.call(Op::where, {call.ops.call(test, {index, Scalar::of(int64_t{0})}), Scalar::of(0.0), x});
@@ -211,7 +299,7 @@ Tensor symmetric_half(VjpCall& call, const Tensor& x) {
   return ((var(call, x) + var(call, transpose(call.ops, x))) * 0.5).tensor();
 }
 
-Tensor solve(VjpCall& call, const Tensor& a, const Tensor& b, bool upper) {
+Tensor solve_triangle(VjpCall& call, const Tensor& a, const Tensor& b, bool upper) {
   return call.ops.call(Op::solve_triangular, {a, b}, {.upper = upper});
 }
 
@@ -224,8 +312,8 @@ void vjp_cholesky(VjpCall& call) {
   const Tensor product = matmul(ops, upper, call.grad);
   const Tensor half = ops.call(
       Op::where, {ops.call(Op::eq, {index, Scalar::of(int64_t{0})}), (var(call, product) * 0.5).tensor(), product});
-  const Tensor left = solve(call, upper, where_not(call, Op::lt, index, half), true);
-  const Tensor both = transpose(ops, solve(call, upper, transpose(ops, left), true));
+  const Tensor left = solve_triangle(call, upper, where_not(call, Op::lt, index, half), true);
+  const Tensor both = transpose(ops, solve_triangle(call, upper, transpose(ops, left), true));
   call.grads[0] = symmetric_half(call, both);
 }
 
@@ -253,15 +341,203 @@ void vjp_eigh(VjpCall& call) {
 }
 
 /// x = a⁻¹ b: b̄ = a⁻ᵀ x̄, and ā = -b̄ xᵀ where a has its triangle.
-void vjp_solve(VjpCall& call) {
+void vjp_solve_triangular(VjpCall& call) {
   Ops& ops = call.ops;
   const bool upper = call.attrs.upper;
-  const Tensor of_b = solve(call, transpose(ops, call.inputs[0].tensor), call.grad, !upper);
+  const Tensor of_b = solve_triangle(call, transpose(ops, call.inputs[0].tensor), call.grad, !upper);
   if (call.needed[1]) call.grads[1] = of_b;
   if (!call.needed[0]) return;
   const Tensor product = matmul(ops, of_b, transpose(ops, call.output));
   const Tensor negative = ops.call(Op::neg, {product});
   call.grads[0] = where_not(call, upper ? Op::gt : Op::lt, diagonals(call, product), negative);
+}
+
+/// x = a⁻¹ b: b̄ = a⁻ᵀ x̄, and ā = -b̄ xᵀ.
+void vjp_solve(VjpCall& call) {
+  Ops& ops = call.ops;
+  const Tensor of_b = ops.call(Op::solve, {transpose(ops, call.inputs[0].tensor), call.grad});
+  if (call.needed[1]) call.grads[1] = of_b;
+  if (call.needed[0]) call.grads[0] = ops.call(Op::neg, {matmul(ops, of_b, transpose(ops, call.output))});
+}
+
+// ---- Derivatives of general factorisations --------------------------------------------------------------------------
+
+Tensor add(Ops& ops, const Tensor& a, const Tensor& b) { return a && b ? ops.call(Op::add, {a, b}) : a ? a : b; }
+
+Tensor rows_of(Ops& ops, const Tensor& x, Dim start, Dim count) { return slice(ops, x, x.rank() - 2, start, count); }
+Tensor columns_of(Ops& ops, const Tensor& x, Dim start, Dim count) { return slice(ops, x, x.rank() - 1, start, count); }
+
+[[noreturn]] void fail_complete(const char* op) {
+  fail_with(ErrorName::not_differentiable,
+            fmt::format("{}: vectors that complete a basis are not determined, and have no derivative", op),
+            {"the factors that have one are those of the reduced form"});
+}
+
+/// Of square or tall matrices, with M = R R̄ᵀ - Q̄ᵀ Q, and S the symmetric matrix with the lower triangle of M:
+/// Ā = (Q̄ + Q S) R⁻ᵀ (Walter and Lehmann, "Algorithmic differentiation of linear algebra functions", 2010).
+Tensor tall_qr_gradient(VjpCall& call, const Tensor& r, const Tensor& of_q, const Tensor& of_r) {
+  Ops& ops = call.ops;
+  const Tensor& q = call.results[0];
+  Tensor middle;
+  if (of_r) middle = matmul(ops, r, transpose(ops, of_r));
+  if (of_q) middle = add(ops, middle, ops.call(Op::neg, {matmul(ops, transpose(ops, of_q), q)}));
+  const Tensor index = diagonals(call, r), lower = where_not(call, Op::lt, index, middle);
+  const Tensor above = transpose(ops, where_not(call, Op::le, index, middle));
+  const Tensor left = add(ops, matmul(ops, q, ops.call(Op::add, {lower, above})), of_q);
+  return transpose(ops, solve_triangle(call, r, transpose(ops, left), true));
+}
+
+/// Of wide matrices A = [X, Y] the factors are Q and [U, Qᵀ Y], where Q and U are those of X.
+void vjp_qr(VjpCall& call) {
+  Ops& ops = call.ops;
+  const Tensor &q = call.results[0], &r = call.results[1], &of_q = call.result_grads[0], &of_r = call.result_grads[1];
+  const Extents extents(call.inputs[0].tensor);
+  if (call.attrs.complete && extents.n < extents.m) fail_complete("qr");
+  if (!(extents.m < extents.n)) {
+    call.grads[0] = tall_qr_gradient(call, r, of_q, of_r);
+    return;
+  }
+  const Dim more = extents.n - extents.m;
+  const Tensor square = columns_of(ops, r, 0, extents.m);
+  if (!of_r) {
+    const Tensor of_x = tall_qr_gradient(call, square, of_q, {});
+    call.grads[0] = ops.call(Op::concat, {of_x, zeros(ops, matrices_like(q, extents.m, more).shape, q.dtype())},
+                             {.axis = q.rank() - 1});
+    return;
+  }
+  const Tensor of_rest = columns_of(ops, of_r, extents.m, more);
+  const Tensor rest = columns_of(ops, call.inputs[0].tensor, extents.m, more);
+  const Tensor turned = add(ops, matmul(ops, rest, transpose(ops, of_rest)), of_q);
+  const Tensor of_x = tall_qr_gradient(call, square, turned, columns_of(ops, of_r, 0, extents.m));
+  call.grads[0] = ops.call(Op::concat, {of_x, matmul(ops, q, of_rest)}, {.axis = q.rank() - 1});
+}
+
+/// Returns (Xᵀ X̄ - X̄ᵀ X) / E with E[i, j] = s[j]² - s[i]² beside the diagonal, where it is 0.
+Tensor turning(VjpCall& call, const Tensor& x, const Tensor& grad) {
+  Ops& ops = call.ops;
+  const Tensor& s = call.results[1];
+  const Tensor product = matmul(ops, transpose(ops, x), grad);
+  const diff::Var columns = var(call, insert_axis(ops, s, s.rank() - 1)),
+                  rows = var(call, insert_axis(ops, s, s.rank()));
+  const Tensor gaps = ((columns - rows) * (columns + rows)).tensor();
+  const Tensor on_diagonal = ops.call(Op::eq, {diagonals(call, product), Scalar::of(int64_t{0})});
+  const Tensor skew = (var(call, product) - var(call, transpose(ops, product))).tensor();
+  return ops.call(Op::div, {skew, ops.call(Op::where, {on_diagonal, Scalar::of(1.0), gaps})});
+}
+
+/// Returns what a gradient of vectors x adds beside their space: (X̄ - X (Xᵀ X̄)) S⁻¹.
+Tensor beside_space(VjpCall& call, const Tensor& x, const Tensor& grad) {
+  Ops& ops = call.ops;
+  const Tensor within = matmul(ops, x, matmul(ops, transpose(ops, x), grad));
+  const Tensor& s = call.results[1];
+  return ((var(call, grad) - var(call, within)) / var(call, insert_axis(ops, s, s.rank() - 1))).tensor();
+}
+
+/// Ā = U (diag(s̄) + turning(U) S + S turning(V)) Vᵀ, and what is beside the spaces of U and V (Townsend,
+/// "Differentiating the singular value decomposition", 2016): infinite or NaN for vectors of equal values.
+void vjp_svd(VjpCall& call) {
+  Ops& ops = call.ops;
+  const Tensor& x = call.inputs[0].tensor;
+  const Tensor &of_u = call.result_grads[0], &of_s = call.result_grads[1];
+  const Extents extents(x);
+  const bool has_more = call.attrs.complete && !(extents.m == extents.n);
+  if (has_more && (of_u || call.result_grads[2])) fail_complete("svd");
+  const Results reduced = has_more ? ops.call_many(Op::svd, {x}) : Results();
+  const Tensor &u = has_more ? reduced[0] : call.results[0], &s = call.results[1],
+               &vh = has_more ? reduced[2] : call.results[2];
+  const Tensor of_v = call.result_grads[2] ? transpose(ops, call.result_grads[2]) : Tensor();
+  const Tensor values = insert_axis(ops, s, s.rank() - 1);
+  Tensor middle;
+  if (of_s) {
+    const Tensor on_diagonal = ops.call(Op::eq, {diagonals(call, u.shape()[u.rank() - 1]), Scalar::of(int64_t{0})});
+    middle = ops.call(Op::where, {on_diagonal, insert_axis(ops, of_s, s.rank()), Scalar::of(0.0)});
+  }
+  if (of_u) middle = add(ops, middle, ops.call(Op::mul, {turning(call, u, of_u), values}));
+  if (of_v) {
+    const Tensor scaled = ops.call(Op::mul, {insert_axis(ops, s, s.rank()), turning(call, transpose(ops, vh), of_v)});
+    middle = add(ops, middle, scaled);
+  }
+  Tensor of_x = matmul(ops, matmul(ops, u, middle), vh);
+  if (of_u && extents.n < extents.m) of_x = add(ops, of_x, matmul(ops, beside_space(call, u, of_u), vh));
+  if (of_v && extents.m < extents.n) {
+    const Tensor beside = beside_space(call, transpose(ops, vh), of_v);
+    of_x = add(ops, of_x, matmul(ops, u, transpose(ops, beside)));
+  }
+  call.grads[0] = of_x;
+}
+
+/// Of the rows in order, X = L U, with Ḡ the gradient of both factors: X̄ = L⁻ᵀ (tril(Lᵀ L̄, -1) + triu(Ū Uᵀ)) U⁻ᵀ. The
+/// rows below a square are L = X U⁻¹, and the columns beside it U = L⁻¹ X.
+void vjp_lu(VjpCall& call) {
+  Ops& ops = call.ops;
+  const Tensor &factors = call.results[0], &grad = call.result_grads[0];
+  const Extents extents(factors);
+  const auto corner = [&](const Tensor& x) { return columns_of(ops, rows_of(ops, x, 0, extents.k), 0, extents.k); };
+  const auto solve_right = [&](const Tensor& x, const Tensor& upper) {  // x U⁻ᵀ
+    return transpose(ops, solve_triangle(call, upper, transpose(ops, x), true));
+  };
+  const Tensor both = corner(factors), index = diagonals(call, both);
+  const Tensor on_diagonal = ops.call(Op::eq, {index, Scalar::of(int64_t{0})});
+  const Tensor lower = ops.call(Op::where, {on_diagonal, Scalar::of(1.0), where_not(call, Op::lt, index, both)});
+  const Tensor upper = where_not(call, Op::lt, transpose(ops, index), both);
+  Tensor of_lower = where_not(call, Op::le, index, corner(grad));
+  Tensor of_upper = where_not(call, Op::lt, transpose(ops, index), corner(grad));
+  Tensor rest;
+  if (extents.n < extents.m) {
+    const Dim more = extents.m - extents.k;
+    rest = solve_right(rows_of(ops, grad, extents.k, more), upper);
+    const Tensor below = rows_of(ops, factors, extents.k, more);
+    of_upper = ops.call(Op::sub, {of_upper, matmul(ops, transpose(ops, below), rest)});
+  } else if (extents.m < extents.n) {
+    const Dim more = extents.n - extents.k;
+    rest = solve_triangle(call, transpose(ops, lower), columns_of(ops, grad, extents.k, more), true);
+    const Tensor beside = columns_of(ops, factors, extents.k, more);
+    of_lower = ops.call(Op::sub, {of_lower, matmul(ops, rest, transpose(ops, beside))});
+  }
+  const Tensor below = where_not(call, Op::le, index, matmul(ops, transpose(ops, lower), of_lower));
+  const Tensor above = where_not(call, Op::lt, transpose(ops, index), matmul(ops, of_upper, transpose(ops, upper)));
+  Tensor of_x =
+      solve_right(solve_triangle(call, transpose(ops, lower), ops.call(Op::add, {below, above}), true), upper);
+  if (rest) {
+    const int axis = extents.n < extents.m ? factors.rank() - 2 : factors.rank() - 1;
+    of_x = ops.call(Op::concat, {of_x, rest}, {.axis = axis});
+  }
+  call.grads[0] = ops.call(Op::scatter_add, {zeros(ops, factors.shape(), factors.dtype()), call.results[2], of_x},
+                           {.batch = factors.rank() - 2});
+}
+
+void add_general_factorisations(Table& table) {
+  table.add({.op = Op::qr,
+             .name = "qr",
+             .signature = "qr(x)",
+             .doc = "matrices q with orthonormal columns and r, upper triangular, with q @ r = x",
+             .traits = factorisation_traits(nullptr, InputNeed::nothing),
+             .arity = 1,
+             .infer = infer_q,
+             .results = 2,
+             .infer_other = infer_r,
+             .vjp = vjp_qr});
+  table.add({.op = Op::svd,
+             .name = "svd",
+             .signature = "svd(x)",
+             .doc = "u, s and vh with (u * s) @ vh = x: the singular values in descending order, and their vectors",
+             .traits = factorisation_traits(&kSvdNotFinite, InputNeed::nothing),
+             .arity = 1,
+             .infer = infer_left_vectors,
+             .results = 3,
+             .infer_other = infer_singular_values,
+             .vjp = vjp_svd});
+  table.add(
+      {.op = Op::lu,
+       .name = "lu",
+       .signature = "lu_factor(x)",
+       .doc = "lower and upper triangular factors of the rows of x in another order, in one matrix, and that order",
+       .traits = factorisation_traits(nullptr, InputNeed::nothing),
+       .arity = 1,
+       .infer = infer_lu,
+       .results = 3,
+       .infer_other = infer_row_order,
+       .vjp = vjp_lu});
 }
 
 }  // namespace
@@ -279,7 +555,7 @@ void add_linear_algebra(Table& table) {
              .name = "eigh",
              .signature = "eigh(x)",
              .doc = "the eigenvalues of symmetric matrices in ascending order, and their eigenvectors in columns",
-             .traits = factorisation_traits(&kNotFinite, InputNeed::nothing),
+             .traits = factorisation_traits(&kEighNotFinite, InputNeed::nothing),
              .arity = 1,
              .infer = infer_eigenvalues,
              .results = 2,
@@ -293,7 +569,17 @@ void add_linear_algebra(Table& table) {
              .arity = 2,
              .prepare = prepare_solve,
              .infer = infer_solution,
+             .vjp = vjp_solve_triangular});
+  table.add({.op = Op::solve,
+             .name = "solve",
+             .signature = "solve(a, b)",
+             .doc = "x with a @ x = b, for square matrices a",
+             .traits = factorisation_traits(&kSingular, InputNeed::nothing),
+             .arity = 2,
+             .prepare = prepare_solve,
+             .infer = infer_solution,
              .vjp = vjp_solve});
+  add_general_factorisations(table);
   table.add({.op = Op::matmul,
              .name = "matmul",
              .signature = "matmul(a, b)",

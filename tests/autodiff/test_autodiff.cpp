@@ -142,6 +142,20 @@ const std::map<Op, Use>& written_uses() {
        {{"solve_triangular(x[:, :3] + 4.0 * eye(3, dtype: f64), x)",
          "solve_triangular(x[:, :3].T + 4.0 * eye(3, dtype: f64), other, upper: true)",
          "solve_triangular(x[:, :3] + 4.0 * eye(3, dtype: f64), x[:, 3])"}}},
+      {Op::solve,
+       {{"solve(x[:, :3] + 4.0 * eye(3, dtype: f64), x)", "solve(x[:, :3].T + 4.0 * eye(3, dtype: f64), x[:, 3])",
+         "solve(stack([x[:, :3], other[:, 1:]]) - 4.0 * eye(3, dtype: f64), other)"}}},
+      {Op::qr,
+       {{"qr(steep(x)[:, :3])[0]", "qr(steep(x))[1] ** 2", "qr(steep(x))[0][:, :1] * qr(steep(x))[1]",
+         "qr(steep(x).T)[0] ** 2", "qr(stack([steep(x).T, steep(other).T]))[1] ** 2",
+         "qr(steep(x), mode: \"complete\")[0] ** 2"}}},
+      {Op::svd,
+       {{"svd(steep(x))[0] ** 2", "svd(steep(x))[1] ** 2", "svd(steep(x))[2] ** 2", "svd(steep(x).T)[0] ** 2",
+         "svd(steep(x).T)[2] ** 2", "svd(steep(x)[:, :3])[0][:, :1] ** 2 * svd(steep(x))[1]",
+         "sum(svd(stack([steep(x), steep(other)]))[1] ** 3)", "svd(steep(x), full_matrices: true)[1] ** 2"}}},
+      {Op::lu,
+       {{"lu_factor(steep(x))[0] ** 2", "lu_factor(steep(x).T)[0] ** 2", "lu_factor(steep(x)[:, 1:])[0]",
+         "lu_factor(stack([steep(x), steep(other)]))[0] ** 2"}}},
       {Op::as_strided, {{"written(x) * written(x)"}}},  // in the derivative of assign_view
       {Op::to_device, {{"(x ** 2).to(x.device)"}}},     // between devices: test_devices.cpp
       {Op::fold_windows, {{"windows(x, 0, 2) ** 3"}}},  // in the derivative of windows
@@ -180,6 +194,7 @@ fn written_rows(x) {
   return y
 }
 fn apart(x) = x @ x.T + eye(3, dtype: f64) * tensor([1.0, 15.0, 40.0], dtype: f64)
+fn steep(x) = 0.3 * x + tensor([[9.0, 1.0, 0.0, 2.0], [1.0, 5.0, 1.0, 0.0], [0.0, 2.0, 2.0, 1.0]], dtype: f64)
 fn added_rows(x) {
   var y = x * x
   y[tensor([2, 0, 2])] += x ** 3

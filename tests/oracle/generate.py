@@ -14,6 +14,7 @@ PARTS = {
     "shape": "builtins that make, move and join elements, by NumPy",
     "index": "reading and writing elements, by NumPy",
     "linear": "products of matrices, by NumPy",
+    "linalg": "factorisations and what they give, by mpmath, NumPy and SciPy",
     "neural": "composites, layers and losses, by definitions in NumPy's long doubles",
     "onnx": "the ONNX backend's node tests (Apache-2.0, https://github.com/onnx/onnx), translated by onnx_*.py",
     "optim": "optimizers, clipping and schedules, by definitions in NumPy's long doubles",

@@ -105,6 +105,14 @@ std::vector<MatrixCase> matrix_cases() {
       {Op::eigh, "let (w, v) = eigh(a[:3, :3])\n  return v * w + v.T"},
       {Op::solve_triangular, returned("solve_triangular(a[:3, :3] + full([], 9, dtype: d) * eye(3, dtype: d), b[:3])")},
       {Op::solve_triangular, returned("solve_triangular(a.T[:3, :3], b[:3].T[:3], upper: true)")},
+      {Op::solve, returned("solve(a[:3, :3] + full([], 9, dtype: d) * eye(3, dtype: d), b[:3])")},
+      {Op::solve, returned("solve(a.T[:3, :3] - full([], 9, dtype: d) * eye(3, dtype: d), b[:3].T[:3, 0])")},
+      {Op::qr, returned("qr(a)[1]")},
+      {Op::qr, "let (q, r) = qr(a.T)\n  return q @ r + a.T"},
+      {Op::svd, returned("svd(a)[1]")},
+      {Op::svd, "let (u, s, vh) = svd(a.T, full_matrices: true)\n  return concat([u.T, u], axis: 0)"},
+      {Op::lu, returned("lu_factor(a)[0]")},
+      {Op::lu, "let (factors, pivots, order) = lu_factor(a.T)\n  return factors * f64(order)[:, nil]"},
       {Op::to_device,
        returned("a.to(a.device) + b.T.to(\"cpu\").to(b.device).T")},  // between devices: test_devices.cpp
   };

@@ -57,6 +57,28 @@ TEST_CASE_METHOD(Fixture, "factorisations take square matrices of f32 or f64") {
           "shape: solve_triangular: the batches of f32[4, 3, 3] and f32[5, 3, 2] differ");
 }
 
+TEST_CASE_METHOD(Fixture, "factorisations of matrices of any extents have as many columns as the lesser one") {
+  const Results factors = ops.call_many(Op::qr, {f({2, 5, 3})});
+  REQUIRE(describe(factors[0]) == "f32[2, 5, 3]");
+  REQUIRE(describe(factors[1]) == "f32[2, 3, 3]");
+  const Results complete = ops.call_many(Op::qr, {f({2, 5, 3})}, {.complete = true});
+  REQUIRE(describe(complete[0]) == "f32[2, 5, 5]");
+  REQUIRE(describe(complete[1]) == "f32[2, 5, 3]");
+  const Results parts = ops.call_many(Op::svd, {f({3, 5})});
+  REQUIRE(describe(parts[0]) == "f32[3, 3]");
+  REQUIRE(describe(parts[1]) == "f32[3]");
+  REQUIRE(describe(parts[2]) == "f32[3, 5]");
+  REQUIRE(describe(ops.call_many(Op::svd, {f({3, 5})}, {.complete = true})[2]) == "f32[5, 5]");
+  const Results lu = ops.call_many(Op::lu, {f({2, 5, 3})});
+  REQUIRE(describe(lu[0]) == "f32[2, 5, 3]");
+  REQUIRE(describe(lu[1]) == "i64[2, 3]");
+  REQUIRE(describe(lu[2]) == "i64[2, 5]");
+  REQUIRE(call(Op::solve, {f({3, 3}), f({5, 3, 2})}) == "f32[5, 3, 2]");
+  REQUIRE(error(Op::solve, {f({3, 3}), f({2, 2})}) == "shape: solve: f32[2, 2] has no 3 rows, as f32[3, 3] has");
+  REQUIRE(error(Op::svd, {f({3})}) == "shape: svd: expected matrices, got f32[3]");
+  REQUIRE(error(Op::svd, {f({20000, 2})}) == "limit: svd: f32[20000, 2] has more than 16000 rows");
+}
+
 TEST_CASE_METHOD(Fixture, "matmul follows NumPy's @") {
   REQUIRE(call(Op::matmul, {f({2, 3}), f({3, 4})}) == "f32[2, 4]");
   REQUIRE(call(Op::matmul, {f({3}), f({3})}) == "f32[]");

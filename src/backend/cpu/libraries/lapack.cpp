@@ -1,11 +1,12 @@
-// Factorisations and triangular systems, by LAPACK and BLAS. Their matrices are in columns, so that a matrix in rows is
-// its transpose to them: the lower triangle that TSL reads and writes is their upper one.
+// Factorisations and systems of equations, by LAPACK and BLAS. Their matrices are in columns, so
+// that a matrix in rows is its transpose to them: the lower triangle that TSL reads and writes is their upper one.
 
 #include <cblas.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "backend/cpu/libraries/blas.h"
@@ -17,6 +18,15 @@ extern "C" {
 void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* info);
 void dsyevd_(const char* jobz, const char* uplo, const int* n, double* a, const int* lda, double* w, double* work,
              const int* lwork, int* iwork, const int* liwork, int* info);
+void dgeqrf_(const int* m, const int* n, double* a, const int* lda, double* tau, double* work, const int* lwork,
+             int* info);
+void dorgqr_(const int* m, const int* n, const int* k, double* a, const int* lda, const double* tau, double* work,
+             const int* lwork, int* info);
+void dgesdd_(const char* jobz, const int* m, const int* n, double* a, const int* lda, double* s, double* u,
+             const int* ldu, double* vt, const int* ldvt, double* work, const int* lwork, int* iwork, int* info);
+void dgetrf_(const int* m, const int* n, double* a, const int* lda, int* pivots, int* info);
+void dgetrs_(const char* trans, const int* n, const int* columns, const double* a, const int* lda, const int* pivots,
+             double* b, const int* ldb, int* info);
 }
 
 namespace tsl::cpu {
@@ -53,46 +63,68 @@ void solve(bool upper, bool transposed, int n, int columns, const double* a, int
               CblasNonUnit, n, columns, 1, a, stride, x, columns);
 }
 
-/// The extents of a batch of square matrices.
-struct Batch {
-  int64_t count, n;
-  explicit Batch(const Layout& layout)
-      : count(exec::batch_count(layout.shape)), n(layout.shape[layout.rank() - 1].hint()) {}
+/// The extents of the matrices of a batch.
+struct Extents {
+  int64_t rows, columns;
+  int64_t least() const { return std::min(rows, columns); }
+  int64_t elements() const { return rows * columns; }
 };
+
+/// Returns the extents of the first operand's matrices.
+inline Extents extents_of(const graph::Node& node) {
+  const Shape& shape = node.args[0].layout.shape;
+  return {shape[shape.rank() - 2].hint(), shape[shape.rank() - 1].hint()};
+}
 
 /// A factorisation of each matrix of a batch, computed in f64 whatever the dtype, as NumPy's are: the results are
 /// f64's, rounded once.
 class FactorisationKernel : public exec::OpKernel {
  public:
-  /// `bytes_for`: the workspace of a matrix with so many rows.
-  FactorisationKernel(const graph::Node& node, ThreadPool& pool, uint64_t (*bytes_for)(int64_t rows))
-      : pool_(pool), batch_(node.args[0].layout), bytes_each_(graph::aligned(bytes_for(batch_.n))) {}
+  /// `bytes`: the workspace of a matrix.
+  FactorisationKernel(const graph::Node& node, ThreadPool& pool, uint64_t bytes)
+      : pool_(pool),
+        count_(exec::batch_count(node.args[0].layout.shape)),
+        extents_(extents_of(node)),
+        bytes_each_(graph::aligned(bytes)) {}
   uint64_t workspace_bytes() const override {
-    return bytes_each_ * static_cast<uint64_t>(batch_.count > 1 ? pool_.size() : 1);
+    return bytes_each_ * static_cast<uint64_t>(count_ > 1 ? pool_.size() : 1);
   }
   void run(const exec::OpCall& call) override {
-    if (batch_.n == 0) return;
-    if (batch_.count == 1) return factorise_one(call, 0, call.workspace);
-    pool_.parallel_for(batch_.count, [&](int64_t i, int worker) {
+    if (is_empty()) return;
+    if (count_ == 1) return factorise_one(call, 0, call.workspace);
+    pool_.parallel_for(count_, [&](int64_t i, int worker) {
       factorise_one(call, i, call.workspace + static_cast<uint64_t>(worker) * bytes_each_);
     });
   }
 
  protected:
-  int64_t n() const { return batch_.n; }
+  const Extents& extents() const { return extents_; }
 
  private:
+  /// Whether there is nothing to compute.
+  virtual bool is_empty() const { return extents_.elements() == 0; }
   /// Factorises matrix i, or reports that it has no factors.
   virtual void factorise_one(const exec::OpCall& call, int64_t i, std::byte* workspace) const = 0;
 
   ThreadPool& pool_;
-  Batch batch_;
+  int64_t count_;
+  Extents extents_;
   uint64_t bytes_each_;
 };
 
-template <class T> class CholeskyKernel final : public FactorisationKernel {
+/// A factorisation of square matrices, whose workspace depends on their rows.
+class SquareKernel : public FactorisationKernel {
  public:
-  CholeskyKernel(const graph::Node& node, ThreadPool& pool) : FactorisationKernel(node, pool, bytes_for) {}
+  SquareKernel(const graph::Node& node, ThreadPool& pool, uint64_t (*bytes_for)(int64_t rows))
+      : FactorisationKernel(node, pool, bytes_for(extents_of(node).rows)) {}
+
+ protected:
+  int64_t n() const { return extents().rows; }
+};
+
+template <class T> class CholeskyKernel final : public SquareKernel {
+ public:
+  CholeskyKernel(const graph::Node& node, ThreadPool& pool) : SquareKernel(node, pool, bytes_for) {}
   std::string name() const override { return "cholesky (LAPACK)"; }
 
  private:
@@ -113,9 +145,9 @@ template <class T> class CholeskyKernel final : public FactorisationKernel {
   }
 };
 
-template <class T> class EighKernel final : public FactorisationKernel {
+template <class T> class EighKernel final : public SquareKernel {
  public:
-  EighKernel(const graph::Node& node, ThreadPool& pool) : FactorisationKernel(node, pool, bytes_for) {}
+  EighKernel(const graph::Node& node, ThreadPool& pool) : SquareKernel(node, pool, bytes_for) {}
   std::string name() const override { return "eigh (LAPACK)"; }
 
  private:
@@ -152,10 +184,10 @@ template <class T> class EighKernel final : public FactorisationKernel {
   }
 };
 
-template <class T> class SolveKernel final : public exec::OpKernel {
+template <class T> class TriangularKernel final : public exec::OpKernel {
  public:
-  SolveKernel(const graph::Node& node, ThreadPool& pool)
-      : pool_(pool), batch_(node.args[0].layout), upper_(node.attrs.upper) {
+  TriangularKernel(const graph::Node& node, ThreadPool& pool)
+      : pool_(pool), count_(exec::batch_count(node.shape)), n_(extents_of(node).rows), upper_(node.attrs.upper) {
     columns_ = node.shape[node.shape.rank() - 1].hint();
     const exec::MatrixLayout as = exec::matrix_layout(node.args[0].layout);
     is_transposed_ = as.in_columns;
@@ -167,9 +199,9 @@ template <class T> class SolveKernel final : public exec::OpKernel {
   }
 
   void run(const exec::OpCall& call) override {
-    const int64_t n = batch_.n;
+    const int64_t n = n_;
     if (n * columns_ == 0) return;
-    pool_.parallel_for(batch_.count, [&](int64_t i, int) {
+    pool_.parallel_for(count_, [&](int64_t i, int) {
       T* const x = reinterpret_cast<T*>(call.results[0]) + i * n * columns_;
       const T* const b = reinterpret_cast<const T*>(call.operands[1]) + i * n * columns_;
       std::memcpy(x, b, sizeof(T) * static_cast<size_t>(n * columns_));
@@ -181,10 +213,262 @@ template <class T> class SolveKernel final : public exec::OpKernel {
 
  private:
   ThreadPool& pool_;
-  Batch batch_;
+  int64_t count_, n_;
   bool upper_, is_transposed_ = false;
   int64_t columns_ = 0;
   Layout order_;
+};
+
+// ---- General matrices
+// ------------------------------------------------------------------------------------------------
+
+constexpr int64_t kTile = 32;  // rows and columns whose elements are moved while they are in the cache
+
+/// Calls visit(row, column) for each element, a tile after the other.
+template <class Visit> void for_each(int64_t rows, int64_t columns, Visit&& visit) {
+  for (int64_t top = 0; top < rows; top += kTile) {
+    for (int64_t left = 0; left < columns; left += kTile) {
+      const int64_t bottom = std::min(rows, top + kTile), right = std::min(columns, left + kTile);
+      for (int64_t row = top; row < bottom; ++row) {
+        for (int64_t column = left; column < right; ++column) visit(row, column);
+      }
+    }
+  }
+}
+
+/// Copies a matrix in rows to one in columns.
+template <class T> void read_columns(const T* in, Extents extents, double* out) {
+  for_each(extents.rows, extents.columns, [&](int64_t row, int64_t column) {
+    out[column * extents.rows + row] = static_cast<double>(in[row * extents.columns + column]);
+  });
+}
+
+/// Copies a matrix in columns to one in rows.
+template <class T> void write_rows(const double* in, Extents extents, T* out) {
+  for_each(extents.rows, extents.columns, [&](int64_t row, int64_t column) {
+    out[row * extents.columns + column] = static_cast<T>(in[column * extents.rows + row]);
+  });
+}
+
+template <class T> const T* operand(const exec::OpCall& call, size_t which, int64_t offset) {
+  return reinterpret_cast<const T*>(call.operands[which]) + offset;
+}
+
+/// Returns part of a result; null: nothing reads it.
+template <class T> T* result(const exec::OpCall& call, size_t which, int64_t offset) {
+  return call.results[which] ? reinterpret_cast<T*>(call.results[which]) + offset : nullptr;
+}
+
+uint64_t bytes_of(int64_t doubles, int64_t ints = 0) {
+  return sizeof(double) * static_cast<uint64_t>(doubles) + sizeof(int) * static_cast<uint64_t>(ints);
+}
+
+/// Returns LU factors in place of the columns of a matrix. False: an element of the diagonal is 0.
+bool factorise_lu(Extents extents, double* columns, int* pivots) {
+  const BlasMemory memory;
+  const int m = static_cast<int>(extents.rows), n = static_cast<int>(extents.columns);
+  int info = 0;
+  dgetrf_(&m, &n, columns, &m, pivots, &info);
+  return info == 0;
+}
+
+// ---- Systems of equations -------------------------------------------------------------------------------------------
+
+template <class T> class SolveKernel final : public FactorisationKernel {
+ public:
+  SolveKernel(const graph::Node& node, ThreadPool& pool)
+      : FactorisationKernel(node, pool, bytes_for(extents_of(node).rows, columns_of(node))),
+        columns_(columns_of(node)) {}
+  std::string name() const override { return "solve (LAPACK)"; }
+
+ private:
+  static int64_t columns_of(const graph::Node& node) { return node.shape[node.shape.rank() - 1].hint(); }
+  /// The matrix and the right sides in columns, and the row exchanges.
+  static uint64_t bytes_for(int64_t n, int64_t columns) { return bytes_of(n * n + n * columns, n); }
+
+  void factorise_one(const exec::OpCall& call, int64_t i, std::byte* workspace) const override {
+    const int64_t n = extents().rows;
+    auto* const columns = reinterpret_cast<double*>(workspace);
+    double* const x = columns + n * n;
+    int* const pivots = reinterpret_cast<int*>(x + n * columns_);
+    read_columns(operand<T>(call, 0, i * n * n), extents(), columns);
+    if (!factorise_lu(extents(), columns, pivots)) return (*call.report)(i, i);
+    if (columns_ == 0) return;
+    read_columns(operand<T>(call, 1, i * n * columns_), {n, columns_}, x);
+    solve(static_cast<int>(n), static_cast<int>(columns_), columns, pivots, x);
+    write_rows(x, {n, columns_}, result<T>(call, 0, i * n * columns_));
+  }
+
+  static void solve(int n, int columns, const double* factors, const int* pivots, double* x) {
+    const BlasMemory memory;
+    int info = 0;
+    dgetrs_("N", &n, &columns, factors, &n, pivots, x, &n, &info);
+  }
+
+  int64_t columns_;
+};
+
+// ---- Factorisations -------------------------------------------------------------------------------------------------
+
+template <class T> class LuKernel final : public FactorisationKernel {
+ public:
+  LuKernel(const graph::Node& node, ThreadPool& pool)
+      : FactorisationKernel(node, pool, bytes_of(extents_of(node).elements(), extents_of(node).least())) {}
+  std::string name() const override { return "lu (LAPACK)"; }
+
+ private:
+  /// A matrix without columns has an order of rows all the same.
+  bool is_empty() const override { return extents().rows == 0; }
+
+  void factorise_one(const exec::OpCall& call, int64_t i, std::byte* workspace) const override {
+    const int64_t rows = extents().rows, columns = extents().columns;
+    const int64_t least = extents().least();
+    auto* const factors = reinterpret_cast<double*>(workspace);
+    int* const pivots = reinterpret_cast<int*>(factors + rows * columns);
+    read_columns(operand<T>(call, 0, i * rows * columns), extents(), factors);
+    if (columns > 0) factorise_lu(extents(), factors, pivots);
+    if (T* const out = result<T>(call, 0, i * rows * columns)) write_rows(factors, extents(), out);
+    if (auto* const out = result<int64_t>(call, 1, i * least))
+      std::transform(pivots, pivots + least, out, [](int pivot) { return int64_t{pivot} - 1; });
+    if (auto* const order = result<int64_t>(call, 2, i * rows)) {
+      std::iota(order, order + rows, int64_t{0});
+      for (int64_t row = 0; row < least; ++row) std::swap(order[row], order[pivots[row] - 1]);
+    }
+  }
+};
+
+template <class T> class QrKernel final : public FactorisationKernel {
+ public:
+  QrKernel(const graph::Node& node, ThreadPool& pool)
+      : FactorisationKernel(node, pool, bytes_for(extents_of(node), node.attrs.complete)),
+        inner_(node.attrs.complete ? extents().rows : extents().least()) {}
+  std::string name() const override { return "qr (LAPACK)"; }
+
+ private:
+  static constexpr int64_t kBlock = 64;  // columns that LAPACK handles together
+
+  /// Returns the columns of the matrix and of q, whichever are more.
+  static int64_t most_columns(Extents extents, bool is_complete) {
+    return is_complete ? std::max(extents.rows, extents.columns) : extents.columns;
+  }
+  /// The matrix in columns, the factors of reflections, and what LAPACK needs.
+  static uint64_t bytes_for(Extents extents, bool is_complete) {
+    const int64_t most = most_columns(extents, is_complete);
+    return bytes_of(extents.rows * most + extents.least() + kBlock * most);
+  }
+
+  bool is_empty() const override { return extents().rows == 0; }
+
+  void factorise_one(const exec::OpCall& call, int64_t i, std::byte* workspace) const override {
+    const int64_t rows = extents().rows, columns = extents().columns;
+    const int64_t most = std::max(columns, inner_);
+    auto* const matrix = reinterpret_cast<double*>(workspace);
+    double* const factors = matrix + rows * most;
+    double* const work = factors + extents().least();
+    read_columns(operand<T>(call, 0, i * rows * columns), extents(), matrix);
+    const int m = static_cast<int>(rows), n = static_cast<int>(columns), k = static_cast<int>(extents().least()),
+              inner = static_cast<int>(inner_), doubles = static_cast<int>(kBlock * most);
+    int info = 0;
+    const BlasMemory memory;
+    if (k > 0) dgeqrf_(&m, &n, matrix, &m, factors, work, &doubles, &info);
+    if (T* const upper = result<T>(call, 1, i * inner_ * columns)) {
+      for_each(inner_, columns, [&](int64_t row, int64_t column) {
+        upper[row * columns + column] = row <= column ? static_cast<T>(matrix[column * rows + row]) : T(0);
+      });
+    }
+    T* const orthogonal = result<T>(call, 0, i * rows * inner_);
+    if (!orthogonal || inner == 0) return;
+    dorgqr_(&m, &inner, &k, matrix, &m, factors, work, &doubles, &info);
+    write_rows(matrix, {rows, inner_}, orthogonal);
+  }
+
+  int64_t inner_;
+};
+
+/// A matrix in rows is its transpose to LAPACK, whose singular vectors are those of the matrix, exchanged: what it
+/// writes in columns is vh and u in rows.
+template <class T> class SvdKernel final : public FactorisationKernel {
+ public:
+  SvdKernel(const graph::Node& node, ThreadPool& pool)
+      : FactorisationKernel(node, pool, bytes_for(extents_of(node), node.attrs.complete)),
+        is_complete_(node.attrs.complete),
+        work_(work_doubles(extents(), is_complete_)) {}
+  std::string name() const override { return "svd (LAPACK)"; }
+
+ private:
+  static constexpr int64_t kIntsPerRow = 8;
+
+  static int64_t columns_of_u(Extents extents, bool is_complete) {
+    return is_complete ? extents.rows : extents.least();
+  }
+  static int64_t rows_of_vh(Extents extents, bool is_complete) {
+    return is_complete ? extents.columns : extents.least();
+  }
+
+  /// Asks LAPACK for the doubles of its workspace.
+  static int64_t work_doubles(Extents extents, bool is_complete) {
+    if (extents.elements() == 0) return 0;
+    double doubles = 0;
+    decompose(extents, is_complete, nullptr, nullptr, nullptr, nullptr, &doubles, -1, nullptr);
+    return static_cast<int64_t>(doubles);
+  }
+  /// The matrix, the factors, and what LAPACK needs.
+  static uint64_t bytes_for(Extents extents, bool is_complete) {
+    const int64_t vectors =
+        extents.rows * columns_of_u(extents, is_complete) + extents.columns * rows_of_vh(extents, is_complete);
+    return bytes_of(extents.elements() + vectors + extents.least() + work_doubles(extents, is_complete),
+                    kIntsPerRow * extents.least());
+  }
+
+  static bool decompose(Extents extents, bool is_complete, double* matrix, double* values, double* vh, double* u,
+                        double* work, int doubles, int* ints) {
+    const int m = static_cast<int>(extents.columns), n = static_cast<int>(extents.rows);
+    const int ldvt = static_cast<int>(columns_of_u(extents, is_complete));
+    int info = 0;
+    dgesdd_(is_complete ? "A" : "S", &m, &n, matrix, &m, values, vh, &m, u, &ldvt, work, &doubles, ints, &info);
+    return info == 0;
+  }
+
+  bool is_empty() const override { return extents().elements() == 0 && !is_complete_; }
+
+  /// Always computes the vectors: the values alone are found by another method, which gives other bits.
+  void factorise_one(const exec::OpCall& call, int64_t i, std::byte* workspace) const override {
+    const int64_t rows = extents().rows, columns = extents().columns;
+    const int64_t least = extents().least();
+    const int64_t size_of_u = rows * columns_of_u(extents(), is_complete_);
+    const int64_t size_of_vh = columns * rows_of_vh(extents(), is_complete_);
+    if (least == 0) return write_unit_matrices(call, i);
+    const T* const in = operand<T>(call, 0, i * rows * columns);
+    if (!std::all_of(in, in + rows * columns, [](T x) { return std::isfinite(x); })) return (*call.report)(i, i);
+    auto* const matrix = reinterpret_cast<double*>(workspace);
+    double *const u = matrix + rows * columns, *const vh = u + size_of_u, *const values = vh + size_of_vh,
+                  *const work = values + least;
+    int* const ints = reinterpret_cast<int*>(work + work_);
+    std::copy_n(in, rows * columns, matrix);
+    const BlasMemory memory;
+    if (!decompose(extents(), is_complete_, matrix, values, vh, u, work, static_cast<int>(work_), ints))
+      return (*call.report)(i, i);
+    write(u, size_of_u, result<T>(call, 0, i * size_of_u));
+    write(values, least, result<T>(call, 1, i * least));
+    write(vh, size_of_vh, result<T>(call, 2, i * size_of_vh));
+  }
+
+  static void write(const double* in, int64_t count, T* out) {
+    if (out) std::transform(in, in + count, out, [](double x) { return static_cast<T>(x); });
+  }
+
+  /// Writes the vectors of a matrix without rows or without columns.
+  void write_unit_matrices(const exec::OpCall& call, int64_t i) const {
+    const int64_t rows = extents().rows, columns = extents().columns;
+    write_unit_matrix(rows, result<T>(call, 0, i * rows * rows));
+    write_unit_matrix(columns, result<T>(call, 2, i * columns * columns));
+  }
+  static void write_unit_matrix(int64_t n, T* out) {
+    if (out) for_each(n, n, [&](int64_t row, int64_t column) { out[row * n + column] = T(row == column); });
+  }
+
+  bool is_complete_;
+  int64_t work_;
 };
 
 template <template <class> class Kernel>
@@ -196,7 +480,11 @@ std::unique_ptr<exec::OpKernel> make(const graph::Node& node, ThreadPool& pool) 
 constexpr std::pair<Op, std::unique_ptr<exec::OpKernel> (*)(const graph::Node&, ThreadPool&)> kRows[] = {
     {Op::cholesky, make<CholeskyKernel>},
     {Op::eigh, make<EighKernel>},
-    {Op::solve_triangular, make<SolveKernel>},
+    {Op::solve_triangular, make<TriangularKernel>},
+    {Op::solve, make<SolveKernel>},
+    {Op::qr, make<QrKernel>},
+    {Op::svd, make<SvdKernel>},
+    {Op::lu, make<LuKernel>},
 };
 
 class LapackProvider final : public exec::OpKernelProvider {
