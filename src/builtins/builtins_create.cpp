@@ -146,29 +146,42 @@ Value arange_builtin(Context& context, Args args) {
 
 // ---- Random numbers --------------------------------------------------------------------------------
 
-Tensor random(Context& context, Op op, const Shape& shape, DType dtype) {
-  const RandomState state = context.runtime().next_random(element_count(shape));
+/// Keys have numbers of their own: the stream that seed() sets begins at block 0.
+constexpr int64_t kFirstBlockOfKey = int64_t{1} << 62;
+
+RandomState state_of(Context& context, const Value& key, const Shape& shape) {
+  if (key.is_nil()) return context.runtime().next_random(element_count(shape));
+  return {operand_of(from_dim(expect_size(context, key, "the key"))), Scalar::of(kFirstBlockOfKey)};
+}
+
+Tensor random(Context& context, Op op, const Shape& shape, DType dtype, const Value& key) {
+  const RandomState state = state_of(context, key, shape);
   Attrs attrs;
   attrs.shape = shape;
   attrs.dtype = dtype;
   return context.ops().call(op, {state.key, state.counter}, attrs);
 }
 
+/// Reads a shape; without one a single number is wanted, a tensor of rank 0.
+Shape shape_or_number(Context& context, const Value& shape) {
+  return shape.is_nil() ? Shape() : expect_shape(context, shape, "a shape");
+}
+
 Value rand_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[2]));
-  return random(context, Op::random_uniform, expect_shape(context, args[0], "a shape"),
-                dtype_argument(args[1], DType::f32));
+  return random(context, Op::random_uniform, shape_or_number(context, args[0]), dtype_argument(args[1], DType::f32),
+                args[3]);
 }
 
 Value randn_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[2]));
-  return random(context, Op::random_normal, expect_shape(context, args[0], "a shape"),
-                dtype_argument(args[1], DType::f32));
+  return random(context, Op::random_normal, shape_or_number(context, args[0]), dtype_argument(args[1], DType::f32),
+                args[3]);
 }
 
 Value random_bits_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[1]));
-  return random(context, Op::random_bits, expect_shape(context, args[0], "a shape"), DType::i64);
+  return random(context, Op::random_bits, expect_shape(context, args[0], "a shape"), DType::i64, args[2]);
 }
 
 // randint(high, shape) or randint(low, high, shape)
@@ -195,7 +208,7 @@ Value randint_builtin(Context& context, Args args) {
   expect_fits(dtype, Scalar::of(low));
   expect_fits(dtype, Scalar::of(high - 1));
   Ops& ops = context.ops();
-  const Tensor bits = random(context, Op::random_bits, shape, DType::i64);
+  const Tensor bits = random(context, Op::random_bits, shape, DType::i64, args[5]);
   const Tensor offset = ops.call(Op::mod, {bits, Scalar::of(static_cast<int64_t>(range))});
   return cast(ops, ops.call(Op::add, {offset, Scalar::of(low)}), dtype);
 }
@@ -222,7 +235,7 @@ Value bernoulli_builtin(Context& context, Args args) {
   const Shape shape = args[1].is_nil() ? args[0].tensor().shape() : expect_shape(context, args[1], "bernoulli's shape");
   const Operand p = is_tensor ? Operand(args[0].tensor()) : operand_of(args[0]);
   const DType dtype = is_fine_in_f32(context, p) ? DType::f32 : DType::f64;
-  return context.ops().call(Op::lt, {random(context, Op::random_uniform, shape, dtype), p});
+  return context.ops().call(Op::lt, {random(context, Op::random_uniform, shape, dtype, args[3]), p});
 }
 
 constexpr Builtin kRows[] = {
@@ -241,17 +254,22 @@ constexpr Builtin kRows[] = {
      "arange(start: number | tensor, stop: number | tensor | nil = nil, step: number | tensor = 1, dtype: dtype | nil "
      "= nil, device: str | nil = nil)",
      "start, start + step, … up to but without stop; arange(n) counts from 0", arange_builtin, "create"},
-    {"rand", "rand(shape: integers, dtype: dtype | nil = f32, device: str | nil = nil)", "numbers uniform over [0, 1)",
-     rand_builtin, "create"},
-    {"randn", "randn(shape: integers, dtype: dtype | nil = f32, device: str | nil = nil)",
-     "normally distributed numbers of mean 0 and variance 1", randn_builtin, "create"},
-    {"random_bits", "random_bits(shape: integers, device: str | nil = nil)", "i64 numbers uniform over [0, 2**32)",
-     random_bits_builtin, "create"},
+    {"rand",
+     "rand(shape: integers | nil = nil, dtype: dtype | nil = f32, device: str | nil = nil, key: integer | nil = nil)",
+     "numbers uniform over [0, 1); without a shape one, in a tensor of rank 0", rand_builtin, "create"},
+    {"randn",
+     "randn(shape: integers | nil = nil, dtype: dtype | nil = f32, device: str | nil = nil, key: integer | nil = nil)",
+     "normally distributed numbers of mean 0 and variance 1; without a shape one, in a tensor of rank 0", randn_builtin,
+     "create"},
+    {"random_bits", "random_bits(shape: integers, device: str | nil = nil, key: integer | nil = nil)",
+     "i64 numbers uniform over [0, 2**32)", random_bits_builtin, "create"},
     {"randint",
      "randint(low: integer, high: integers, shape: integers | nil = nil, dtype: dtype | nil = i64, device: str | nil = "
-     "nil)",
+     "nil, key: integer | nil = nil)",
      "whole numbers uniform over low … high - 1; randint(high, shape) starts at 0", randint_builtin, "create"},
-    {"bernoulli", "bernoulli(p: number | bool | tensor in 0..=1, shape: integers | nil = nil, device: str | nil = nil)",
+    {"bernoulli",
+     "bernoulli(p: number | bool | tensor in 0..=1, shape: integers | nil = nil, device: str | nil = nil, key: integer "
+     "| nil = nil)",
      "true with probability p, which may be a tensor", bernoulli_builtin, "create"},
 };
 

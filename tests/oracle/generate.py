@@ -21,6 +21,7 @@ PARTS = {
     "arrays": "making, moving, reducing, ordering and indexing arrays in the prelude, by NumPy",
     "unsigned": "unsigned integers of 16, 32 and 64 bits, by NumPy",
     "random": "random numbers, by Philox in Python and mpmath",
+    "samplers": "samplers by inverse distribution functions, by Philox in Python, mpmath and SciPy",
 }
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases")
 
