@@ -17,7 +17,8 @@ PARTS = {
     "neural": "composites, layers and losses, by definitions in NumPy's long doubles",
     "onnx": "the ONNX backend's node tests (Apache-2.0, https://github.com/onnx/onnx), translated by onnx_*.py",
     "optim": "optimizers, clipping and schedules, by definitions in NumPy's long doubles",
-    "arrays": "making, moving, reducing, ordering and indexing arrays in the prelude, by NumPy",
+    "arrays": "making, moving, ordering and indexing arrays in the prelude, by NumPy",
+    "measures": "statistics, running results, differences and integrals in the prelude, by NumPy",
     "unsigned": "unsigned integers of 16, 32 and 64 bits, by NumPy",
     "random": "random numbers, by Philox in Python and mpmath",
 }
