@@ -43,7 +43,7 @@ class BuiltinTable final : public Builtins {
 
   Interner& interner_;
   const LoadPrelude load_;
-  std::unordered_map<Name, Value> values_;  // C++ functions, dtypes, and loaded composites
+  std::unordered_map<Name, Value> values_;  // C++ functions, dtypes, constants, and loaded composites
   std::unordered_map<Name, Value> rows_;
   std::unordered_map<Name, const LibrarySource*> prelude_;  // the source that defines each composite
   std::unordered_map<Name, const ForeignType*> foreign_types_;

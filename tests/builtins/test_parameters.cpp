@@ -152,6 +152,15 @@ const std::map<std::string, std::string> kFitting = {
     {"reverse", "false"},
     {"logical_not.x", "tensor([true, false])"},
     {"bit_not.x", "arange(3)"},
+    {"y", "ones([2, 3])"},
+    {"iinfo.dtype", "i8"},
+    {"heaviside.values", "0.5"},
+    {"rtol", "0.0"},
+    {"atol", "0.0"},
+    {"equal_nan", "true"},
+    {"nan", "0.0"},
+    {"posinf", "1.0"},
+    {"neginf", "nil"},
     {"int.x", "2"},
     {"float.x", "2"},
     {"bool.x", "true"},
@@ -275,8 +284,9 @@ const std::set<std::string> kCounts = {"axis", "axis0", "axis1",  "shape",    "o
                                        "end",  "pad",   "wrt",    "heads"};
 
 /// Parameters of such a name that are numbers to compute with, and whose tensors give tensors.
-const std::set<std::string> kNumbers = {"linspace.start", "nn.fans.shape", "optim.linear_warmup.step",
-                                        "optim.cosine.step", "optim.step_decay.step"};
+const std::set<std::string> kNumbers = {
+    "linspace.start",    "lerp.start",           "lerp.end", "nn.fans.shape", "optim.linear_warmup.step",
+    "optim.cosine.step", "optim.step_decay.step"};
 
 struct Callee {
   std::string name;

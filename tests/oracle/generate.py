@@ -18,6 +18,7 @@ PARTS = {
     "onnx": "the ONNX backend's node tests (Apache-2.0, https://github.com/onnx/onnx), translated by onnx_*.py",
     "optim": "optimizers, clipping and schedules, by definitions in NumPy's long doubles",
     "unsigned": "unsigned integers of 16, 32 and 64 bits, by NumPy",
+    "special": "special functions, parts of numbers and shifts, by mpmath and NumPy",
     "random": "random numbers, by Philox in Python and mpmath",
 }
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases")

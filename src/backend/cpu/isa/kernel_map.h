@@ -32,6 +32,7 @@ constexpr bool is_defined(Op op, DTypeRule rule, DType dtype) {
     case DTypeRule::floating:
     case DTypeRule::predicate: return is_float(dtype);
     case DTypeRule::bitwise: return !is_float(dtype);
+    case DTypeRule::shift: return !is_float(dtype) && dtype != DType::boolean;
     case DTypeRule::compare:
     case DTypeRule::select: return true;
   }
