@@ -22,7 +22,8 @@ int exponent_bits(DType dtype) {
   using math::BFloat16, math::Half;
   switch (dtype) {
 #define TSL_DTYPE(id, name, element, ...) \
-  case DType::id: return kExponentBits<element>;
+  case DType::id:                         \
+    return kExponentBits<element>;
 #include "tensor/bodies/dtypes.def"
 #undef TSL_DTYPE
   }
@@ -63,15 +64,17 @@ Value iinfo_builtin(Context& context, Args args) {
   }
   const IntegerRange range = range_of(dtype);
   const bool fits = range.greatest <= static_cast<uint64_t>(INT64_MAX);
-  const Value max = fits ? Value(static_cast<int64_t>(range.greatest))
-                         : Value(context.ops().call(Op::bit_not, {fill(context.ops(), {}, dtype, Scalar::of(int64_t{0}))}));
-  return record_of(
-      context, {{"dtype", Value(dtype)}, {"bits", bits_of(dtype)}, {"min", Value(range.least)}, {"max", max}});
+  const Value max =
+      fits ? Value(static_cast<int64_t>(range.greatest))
+           : Value(context.ops().call(Op::bit_not, {fill(context.ops(), {}, dtype, Scalar::of(int64_t{0}))}));
+  return record_of(context,
+                   {{"dtype", Value(dtype)}, {"bits", bits_of(dtype)}, {"min", Value(range.least)}, {"max", max}});
 }
 
 constexpr Builtin kRows[] = {
     {"finfo", "finfo(dtype: dtype)",
-     "what a dtype of floats holds, as a record: bits, eps (from 1 to the next number), min, max, tiny (the least normal\n"
+     "what a dtype of floats holds, as a record: bits, eps (from 1 to the next number), min, max, tiny (the least "
+     "normal\n"
      "number) and smallest_subnormal",
      finfo_builtin, "create"},
     {"iinfo", "iinfo(dtype: dtype)",
