@@ -172,7 +172,8 @@ def polygamma_sections(rng):
 # ---- Exact functions -----------------------------------------------------------------------------------------
 
 def next_after(dtype, a, b):
-    kind = np.float32 if dtype == "f32" else np.float64
+    import ml_dtypes
+    kind = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}[dtype]
     return np.nextafter(a.astype(kind), b.astype(kind)).astype(np.float64)
 
 
@@ -197,8 +198,7 @@ def exact_sections(rng):
                 for name, function in EXACT.items():
                     z = round_to(dtype, function(x.data, y.data))
                     s.case("exact", f"{name}({x.text}, {y.text})", (dtype, z))
-                if dtype in ("f32", "f64"):
-                    s.case("exact", f"nextafter({x.text}, {y.text})", (dtype, next_after(dtype, x.data, y.data)))
+                s.case("exact", f"nextafter({x.text}, {y.text})", (dtype, next_after(dtype, x.data, y.data)))
         for x in (a, b, c, c.view("{}[:, ::-2]", c.data[:, ::-2])):
             with np.errstate(all="ignore"):
                 whole = np.trunc(x.data)

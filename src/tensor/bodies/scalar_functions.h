@@ -359,7 +359,19 @@ TSL_FN float s_cbrt(float x) {
   t = t - fused(square_low, t, fused(square, t, -a)) / (3 * square);
   return select((size < infinity<float>()) & (size > 0), copy_sign(t * back, x), x);
 }
-TSL_FN double s_cbrt(double x) { return TSL_LIBM(cbrt)(opaque(x)); }
+TSL_FN double s_cbrt(double x) {
+  const double size = magnitude(x);
+  const double scale = select(size < 0x1p-900, 0x1p300, select(size > 0x1p900, 0x1p-300, 1.0));
+  const double back = select(size < 0x1p-900, 0x1p-100, select(size > 0x1p900, 0x1p100, 1.0)), a = size * scale;
+  double t = as_double(((bits_of(a) >> 32) / 3 + 0x2a9f7893u) << 32);
+  for (int i = 0; i < 3; ++i) {
+    const double cube = t * t * t;
+    t = t * ((cube + 2 * a) / (2 * cube + a));
+  }
+  const double square = t * t, square_low = fused(t, t, -square);
+  t = t - fused(square_low, t, fused(square, t, -a)) / (3 * square);
+  return select((size < infinity<double>()) & (size > 0), copy_sign(t * back, x), x);
+}
 TSL_SHORT_UNARY(s_cbrt)
 
 /// Scaled by a power of two, so that neither square overflows nor vanishes.
