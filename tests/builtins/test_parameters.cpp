@@ -188,6 +188,8 @@ const std::map<std::string, std::string> kFitting = {
     {"tol", "1e-3"},
     {"rtol", "1e-3"},
     {"max_squarings", "3"},
+    {"polar.x", "eye(2)"},
+    {"arrays", "[eye(2), ones([2, 1])]"},
     {"offset", "1"},
     {"x1", "ones([2, 3])"},
     {"x2", "ones([4, 3])"},
