@@ -194,6 +194,7 @@ const std::map<std::string, std::string> kFitting = {
     {"x1", "ones([2, 3])"},
     {"x2", "ones([4, 3])"},
     {"tensordot.axes", "0"},
+    {"cond.p", "2"},
     {"c", "tensor([1, 2, 3])"},
     {"r", "tensor([1, 2])"},
     {"cross.axis", "0"},
