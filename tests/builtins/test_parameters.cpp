@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "nn_arguments.h"
 #include "support/session.h"
 #include "value/builtin.h"
 #include "value/signature.h"
@@ -272,7 +273,7 @@ const std::pair<const char*, std::vector<const char*>> kSame[] = {
 const std::set<std::string> kCounts = {"axis", "axis0", "axis1",  "shape",    "order",       "reps",        "shift",
                                        "by",   "size",  "step",   "dilation", "k",           "num_classes", "n",
                                        "m",    "num",   "stride", "padding",  "kernel_size", "groups",      "start",
-                                       "end",  "pad",   "wrt",    "heads"};
+                                       "end",  "pad",   "wrt",    "heads",    "output_size"};
 
 /// Parameters of such a name that are numbers to compute with, and whose tensors give tensors.
 const std::set<std::string> kNumbers = {"linspace.start", "nn.fans.shape", "optim.linear_warmup.step",
@@ -308,10 +309,19 @@ std::vector<Callee> functions(Session& s) {
   return found;
 }
 
+/// Whether a function is one of nn, or of the builtins that are.
+bool is_neural(const Callee& callee) {
+  const std::string& name = callee.name;
+  return name.starts_with("nn.") || name.find("_pool") != name.npos || name == "attention";
+}
+
 const std::string* fitting(const Callee& callee, const ParameterInfo& parameter) {
   for (const std::string& key : {callee.name + "." + *parameter.name, *parameter.name}) {
-    const auto found = kFitting.find(key);
-    if (found != kFitting.end()) return &found->second;
+    for (const auto* arguments : {&kNnArguments, &kFitting}) {
+      if (arguments == &kNnArguments && !is_neural(callee)) continue;
+      const auto found = arguments->find(key);
+      if (found != arguments->end()) return &found->second;
+    }
   }
   return nullptr;
 }

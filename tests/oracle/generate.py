@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the case files of the oracle: generate.py [PART...]. Needs numpy, mpmath, ml_dtypes and onnx."""
+"""Makes the case files of the oracle: generate.py [PART...]. Needs numpy, mpmath, ml_dtypes, torch and onnx."""
 
 import importlib
 import os
@@ -15,6 +15,8 @@ PARTS = {
     "index": "reading and writing elements, by NumPy",
     "linear": "products of matrices, by NumPy",
     "neural": "composites, layers and losses, by definitions in NumPy's long doubles",
+    "nn_activations": "activations and losses of nn, by PyTorch in f64",
+    "nn_layers": "layers of nn, by PyTorch in f64",
     "onnx": "the ONNX backend's node tests (Apache-2.0, https://github.com/onnx/onnx), translated by onnx_*.py",
     "optim": "optimizers, clipping and schedules, by definitions in NumPy's long doubles",
     "unsigned": "unsigned integers of 16, 32 and 64 bits, by NumPy",
