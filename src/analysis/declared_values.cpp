@@ -138,12 +138,27 @@ void DeclaredValues::add_import(const ast::ImportStmt& import) {
 
 Ref<Module> DeclaredValues::import(const std::string& path, bool is_file) const {
   try {
-    const auto read = read_module(names_, path, is_file, source_);
-    return declared_module(*read, name_in_path(path), names_.builtins());
+    return read(path, is_file, source_);
   } catch (const Failure& failure) {
     if (failure.error().is_final) throw;
     return {};  // check() says what is wrong with it
   }
+}
+
+Ref<Module> DeclaredValues::read(const std::string& path, bool is_file, uint32_t importing_source) const {
+  const auto tree = read_module(names_, path, is_file, importing_source);
+  const Ref<Module> module = declared_module(*tree, name_in_path(path), names_.builtins());
+  for (const ast::ImportStmt* import : library_imports(names_, *tree)) {
+    const Value part(this->read(*import->path, import->is_file, tree->source));
+    for (const ast::ImportedName& item : import->names) {
+      const Value* member = member_of(part, item.name);
+      Cell* cell = module->find(item.variable->name);
+      if (!member || !cell) continue;
+      cell->value = *member;
+      cell->is_set = true;
+    }
+  }
+  return module;
 }
 
 const Value* DeclaredValues::find(Name name) const {

@@ -43,7 +43,8 @@ TEST_CASE("candidates have a kind and a line about them") {
   CHECK(completed(workspace, "mea|") == Texts{"mean (function) the mean of the elements"});
   CHECK(completed(workspace, "f3|") == Texts{"f32 (type) "});
   CHECK(completed(workspace, "whi|") == Texts{"while (keyword) "});
-  CHECK(completed(workspace, "import |") == Texts{"shapes (module) "});
+  CHECK(completed(workspace, "import |") == Texts{"shapes (module) ", "solids (module) "});
+  CHECK(completed(workspace, "import solids\nsolids.|") == Texts{"cube (function) side cubed"});
 }
 
 TEST_CASE("what a source declares is completed, also below the cursor and in a source that is unfinished") {
