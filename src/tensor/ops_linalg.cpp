@@ -302,7 +302,8 @@ void add_linear_algebra(Table& table) {
              .arity = 2,
              .prepare = prepare_matmul,
              .infer = infer_matmul,
-             .vjp = vjp_matmul});
+             .vjp = vjp_matmul,
+             .batch = batch_matmul});
 }
 
 }  // namespace tsl::rows

@@ -46,6 +46,16 @@ fn worst_second(f, low, high) {
   let slope = fn(x) = weighted(grad(fn(x) = weighted(f(x)))(x) * (1.0 + square(x)))
   return max(map(fn(x) = deviation(slope, x), layouts(low, high)))
 }
+# The largest difference of what vmap gives for all examples from what each gives, of a function and its gradient.
+fn mapped(f, low, high) {
+  seed(5)
+  let x = low + (high - low) * rand([3, 3, 4], dtype: f64)
+  let differs = fn(f) {
+    let each = stack(map(f, [x[0], x[1], x[2]]))
+    return max(abs(vmap(f)(x) - each) / (1.0 + abs(each))).item()
+  }
+  return max(differs(f), differs(grad(fn(x) = weighted(f(x)))))
+}
 let other = 0.4 + rand([3, 4], dtype: f64)
 let row = 0.4 + rand([4], dtype: f64)
 let column = 0.4 + rand([3, 1], dtype: f64)
@@ -218,6 +228,17 @@ TEST_CASE("second derivatives agree with differences of the first") {
       CAPTURE(op_def(op).name, expression);
       const Value second = session.engine.run("test.tsl", expression_check("worst_second", expression, use));
       CHECK(second.real() < (op == Op::cast ? 1e-4 : 1e-5));
+    }
+  }
+}
+
+TEST_CASE("every op with a derivative is mapped over examples, and so is its derivative") {
+  for (const auto& [op, use] : uses()) {
+    for (const char* expression : use.expressions) {
+      Session session;
+      CAPTURE(op_def(op).name, expression);
+      const Value difference = session.engine.run("test.tsl", expression_check("mapped", expression, use));
+      CHECK(difference.real() < 1e-12);
     }
   }
 }

@@ -15,6 +15,7 @@ PARTS = {
     "index": "reading and writing elements, by NumPy",
     "linear": "products of matrices, by NumPy",
     "neural": "composites, layers and losses, by definitions in NumPy's long doubles",
+    "derivatives": "vmap, derivatives as functions and by rules, by definitions in NumPy",
     "onnx": "the ONNX backend's node tests (Apache-2.0, https://github.com/onnx/onnx), translated by onnx_*.py",
     "optim": "optimizers, clipping and schedules, by definitions in NumPy's long doubles",
     "unsigned": "unsigned integers of 16, 32 and 64 bits, by NumPy",
