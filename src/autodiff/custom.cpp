@@ -248,7 +248,8 @@ Value call_remat(Context& context, Args args) {
   Runtime& runtime = context.runtime();
   if (!runtime.listeners().listening()) return call_as_given(context, args.bound[kFunction], args);
   auto call = std::make_shared<CustomCall>();
-  Repetition repetition{args.bound[kFunction], {args.values.begin(), args.values.end()}, args.positional, runtime.random_state(), {}};
+  Repetition repetition{
+      args.bound[kFunction], {args.values.begin(), args.values.end()}, args.positional, runtime.random_state(), {}};
   for (const Value& argument : repetition.arguments) add_float_tensors(argument, call->inputs);
   Captures captures(runtime.listeners(), call->inputs);
   Value result;
@@ -270,8 +271,8 @@ Value call_remat(Context& context, Args args) {
   return result;
 }
 
-constexpr Builtin kRemat{"remat(f)",  "remat(...arguments: any)", "f, computed again for its derivative",
-                         call_remat, "autodiff",                 true};
+constexpr Builtin kRemat{
+    "remat(f)", "remat(...arguments: any)", "f, computed again for its derivative", call_remat, "autodiff", true};
 
 Value bound_to(const Builtin& builtin, std::span<const Value> bound) {
   Ref<BuiltinFunction> native = make_ref<BuiltinFunction>();

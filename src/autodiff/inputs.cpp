@@ -80,13 +80,11 @@ void GivenGradients::match_maps(const Value& values, Map& gradients) {
 
 void GivenGradients::add(const Tensor& tensor, const Value& given) {
   const Placement placement(context_.ops(), tensor.device());
-  Tensor gradient =
-      cast(context_.ops(), to_tensor(context_, given, giver_.gradient.data()), tensor.dtype());
+  Tensor gradient = cast(context_.ops(), to_tensor(context_, given, giver_.gradient.data()), tensor.dtype());
   if (is_host_number(given)) gradient = expand(context_.ops(), gradient, tensor.shape());
   if (!(gradient.shape() == tensor.shape())) {
-    fail(ErrorName::shape_mismatch, "{} a gradient of {}, like {}, not of {}", giver_.needs,
-         to_string(tensor.shape()), giver_.like,
-         to_string(gradient.shape()));
+    fail(ErrorName::shape_mismatch, "{} a gradient of {}, like {}, not of {}", giver_.needs, to_string(tensor.shape()),
+         giver_.like, to_string(gradient.shape()));
   }
   if (!(gradient.device() == tensor.device())) {
     fail(ErrorName::device_mismatch, "{} a gradient on {}, like {}, not on {}", giver_.needs,

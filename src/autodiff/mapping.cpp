@@ -50,7 +50,8 @@ class MappedArguments {
       if (!place.is_nil()) args[i] = with_batch_first(args[i], i, place.integer());
     }
     if (!size_) {
-      fail_with(ErrorName::no_tensor_operand, "vmap: no argument has examples: none of those that are mapped is a tensor",
+      fail_with(ErrorName::no_tensor_operand,
+                "vmap: no argument has examples: none of those that are mapped is a tensor",
                 {"`in_axes` names the axis of the examples in each argument, nil where there is none"});
     }
   }
@@ -61,9 +62,7 @@ class MappedArguments {
       if (axis_for(i).is_nil()) continue;
       args[i] = map_leaves(
           args[i],
-          [&](const Value& leaf) {
-            return leaf.is(Tag::tensor) ? Value(example_of(batch, leaf.tensor())) : leaf;
-          },
+          [&](const Value& leaf) { return leaf.is(Tag::tensor) ? Value(example_of(batch, leaf.tensor())) : leaf; },
           kMapped);
     }
   }
@@ -124,8 +123,9 @@ Value leave(Context& context, const Ref<Batch>& batch, const Value& result, cons
         const Tensor all = all_examples(ops, batch, to_tensor(context, leaf, "a result"));
         const int64_t axis = place.integer() < 0 ? place.integer() + all.rank() : place.integer();
         if (axis < 0 || axis >= all.rank()) {
-          fail_argument(ErrorName::axis_out_of_range, "out_axes",
-                        fmt::format("vmap: a result of {} has no axis {} for examples", describe(all), place.integer()));
+          fail_argument(
+              ErrorName::axis_out_of_range, "out_axes",
+              fmt::format("vmap: a result of {} has no axis {} for examples", describe(all), place.integer()));
         }
         return Value(move_axis(ops, all, 0, axis));
       },
@@ -162,9 +162,12 @@ Value call_mapped(Context& context, Args args) {
   return leave_all(context, batch, result, out_axes);
 }
 
-constexpr Builtin kMappedFunction{
-    "vmap(f)", "vmap(...arguments: any)", "f, for all examples at once; takes the arguments of f with an axis more",
-    call_mapped, "autodiff", true};
+constexpr Builtin kMappedFunction{"vmap(f)",
+                                  "vmap(...arguments: any)",
+                                  "f, for all examples at once; takes the arguments of f with an axis more",
+                                  call_mapped,
+                                  "autodiff",
+                                  true};
 
 }  // namespace
 

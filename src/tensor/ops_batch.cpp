@@ -177,7 +177,8 @@ Ref<Batch> batch_of(const Ops& ops, const OpDef& op, std::span<const Operand> op
     if (!operand.is_tensor() || !is_example(operand.tensor)) continue;
     const Ref<Batch>& one = operand.tensor->batch;
     if (!one->is_open) {
-      fail_with(ErrorName::hidden_batch, fmt::format("{} has left the function that vmap has mapped", describe(operand.tensor)),
+      fail_with(ErrorName::hidden_batch,
+                fmt::format("{} has left the function that vmap has mapped", describe(operand.tensor)),
                 {"a mapped function hands on what it computes by returning it"});
     }
     if (!batch || batch->level < one->level) batch = one;
@@ -186,10 +187,11 @@ Ref<Batch> batch_of(const Ops& ops, const OpDef& op, std::span<const Operand> op
 }
 
 void fail_read(const Tensor& example) {
-  fail_with(ErrorName::hidden_batch,
-            fmt::format("an element of {} is read in a function that vmap maps: there is one for each example",
-                        describe(example)),
-            {"`where(condition, a, b)` chooses for each example; `for x in xs` calls a function for one after another"});
+  fail_with(
+      ErrorName::hidden_batch,
+      fmt::format("an element of {} is read in a function that vmap maps: there is one for each example",
+                  describe(example)),
+      {"`where(condition, a, b)` chooses for each example; `for x in xs` calls a function for one after another"});
 }
 
 namespace {
