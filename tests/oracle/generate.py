@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the case files of the oracle: generate.py [PART...]. Needs numpy, mpmath, ml_dtypes and onnx."""
+"""Makes the case files of the oracle: generate.py [PART...]. Needs numpy, scipy, mpmath, ml_dtypes, onnx and torch."""
 
 import importlib
 import os
@@ -17,6 +17,7 @@ PARTS = {
     "neural": "composites, layers and losses, by definitions in NumPy's long doubles",
     "onnx": "the ONNX backend's node tests (Apache-2.0, https://github.com/onnx/onnx), translated by onnx_*.py",
     "optim": "optimizers, clipping and schedules, by definitions in NumPy's long doubles",
+    "optimizers": "more optimizers and schedules, by PyTorch in f64 and by their papers in NumPy",
     "unsigned": "unsigned integers of 16, 32 and 64 bits, by NumPy",
     "random": "random numbers, by Philox in Python and mpmath",
     "samplers": "samplers by inverse distribution functions, by Philox in Python, mpmath and SciPy",
