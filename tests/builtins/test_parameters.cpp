@@ -382,7 +382,8 @@ const std::set<std::string> kNumbers = {"linspace.start",
                                         "optim.polynomial_decay.step",
                                         "optim.inverse_sqrt.step",
                                         "optim.cosine_restarts.step",
-                                        "optim.one_cycle.step"};
+                                        "optim.one_cycle.step",   "random_binomial.n",
+                                        "random_negative_binomial.n"};
 
 struct Callee {
   std::string name;
