@@ -50,7 +50,7 @@ TEST_CASE("fields are completed: of records, of what they hold, and of tensors")
   s.engine.run_line("let p = {first: {weight: ones([2]), bias: 1}, second: 2}");
   CHECK(completed(s, "p.fi") == Candidates{"first"});
   CHECK(completed(s, "p.first.we") == Candidates{"weight"});
-  CHECK(completed(s, "f(p.first.weight.sh") == Candidates{"shape"});
+  CHECK(completed(s, "f(p.first.weight.sha") == Candidates{"shape"});
   CHECK(has(completed(s, "p.first.weight.resh"), "reshape("));
   CHECK(completed(s, "let p = p.fi") == Candidates{"first"});
   CHECK(completed(s, "unknown.fi").empty());
