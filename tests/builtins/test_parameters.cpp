@@ -212,6 +212,9 @@ const std::map<std::string, std::string> kFitting = {
     {"loc", "1.0"},
     {"random_dirichlet.alpha", "tensor([1.0, 2.0, 3.0])"},
     {"random_dirichlet.shape", "[2]"},
+    {"random_multivariate_normal.mean", "zeros([2])"},
+    {"cov", "eye(2)"},
+    {"random_multivariate_normal.shape", "[3]"},
     {"random_weibull.a", "2.0"},
     {"random_beta.a", "2.0"},
     {"random_beta.b", "3.0"},
@@ -382,7 +385,8 @@ const std::set<std::string> kNumbers = {"linspace.start",
                                         "optim.polynomial_decay.step",
                                         "optim.inverse_sqrt.step",
                                         "optim.cosine_restarts.step",
-                                        "optim.one_cycle.step",   "random_binomial.n",
+                                        "optim.one_cycle.step",
+                                        "random_binomial.n",
                                         "random_negative_binomial.n"};
 
 struct Callee {
