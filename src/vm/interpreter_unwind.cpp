@@ -190,7 +190,7 @@ Value Interpreter::error_record(const Error& error) const {
   const Source& source = context_.sources().get(error.span.source);
   const bool has_place = error.span.valid();
   const int64_t line = has_place ? source.line_of(error.span.begin) : 0;
-  return make_record({{names.intern("kind"), make_string(std::string(name_of(error.kind())))},
+  return make_record({{names.intern("kind"), make_string(std::string(error.kind_text()))},
                       {names.intern("name"), make_string(std::string(name_of(error.name)))},
                       {names.intern("message"), make_string(error.message)},
                       {names.intern("line"), Value(line)},
