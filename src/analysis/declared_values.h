@@ -37,6 +37,7 @@ class DeclaredValues {
 
  private:
   void add_literal(const ast::DeclareStmt& declaration);
+  void add_parameters(const ast::Function& function);
   void add_import(const ast::ImportStmt& import);
 
   Names& names_;

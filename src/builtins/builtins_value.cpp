@@ -6,6 +6,7 @@
 #include "base/count_work.h"
 #include "base/error_names.h"
 #include "builtins/builtins.h"
+#include "builtins/library_help.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
@@ -383,22 +384,39 @@ std::string in_lower_case(std::string_view text) {
   return lower;
 }
 
-/// Returns the help of the builtin of that name; otherwise a line for each builtin whose help contains the word.
+/// Returns a line of a list: a name and the first line of what is said about it.
+std::string help_line(std::string_view name, std::string_view doc) {
+  return fmt::format("\n  {:<16} {}", name, doc.substr(0, doc.find('\n')));
+}
+
+/// Returns the help of the builtin or the module of that name; otherwise a line for each function whose help contains
+/// the word, and what TSL has for it if it is a name of another language.
 std::string search_help(Context& context, const std::string& word) {
   Builtins& builtins = context.builtins();
   if (const Value* named = builtins.find(context.names().find(word))) return help_text(context, *named);
+  if (std::string found = help_in_modules(builtins.library_sources(), word); !found.empty()) return found;
   std::string text;
   const std::string wanted = in_lower_case(word);
+  const auto contains_word = [&](std::string_view help) {
+    return in_lower_case(help).find(wanted) != std::string::npos;
+  };
   for (const std::string& name : builtins.names()) {
     count_work(kNameWork);
     const std::string help = help_text(context, *builtins.find(context.names().intern(name)));
-    if (in_lower_case(help).find(wanted) == std::string::npos) continue;
-    const size_t doc = std::min(help.find("\n  "), help.size());
-    text += fmt::format("\n  {:<16}{}", name,
-                        help.substr(doc, help.find('\n', doc + 1) - doc).substr(doc < help.size() ? 2 : 0));
+    const size_t heading = help.find("\n  ");
+    if (contains_word(help)) text += help_line(name, heading == std::string::npos ? "" : help.substr(heading + 3));
   }
-  if (text.empty()) return fmt::format("no builtin's help contains '{}'", word);
-  return fmt::format("builtins whose help contains '{}':{}", word, text);
+  for (const LibrarySource& source : builtins.library_sources()) {
+    if (source.is_prelude()) continue;
+    for (const ModuleFunction& function : functions_of(source)) {
+      count_work(kNameWork);
+      if (contains_word(function.declaration + function.doc)) text += help_line(function.path, function.doc);
+    }
+  }
+  const std::string hint = suggest_name(word, builtins.names());
+  const std::string found = text.empty() ? fmt::format("no function's help contains '{}'", word)
+                                         : fmt::format("functions whose help contains '{}':{}", word, text);
+  return hint.empty() ? found : found + "\n  = " + hint;
 }
 
 Value help_builtin(Context& context, Args args) {
@@ -459,9 +477,10 @@ constexpr Builtin kRows[] = {
                  "lets the random numbers go on where they did when `random_state()` gave the state",
                  set_random_state_builtin, "host"}),
     {"args", "args()", "the script's arguments on the command line", args_builtin, "host"},
-    with_effect({"help", "help(f: any = nil)",
-                 "prints what a function takes and does; of a str, the builtins whose help contains it", help_builtin,
-                 "host"}),
+    with_effect(
+        {"help", "help(f: any = nil)",
+         "prints what a function takes and does; of a str, what it names or the functions whose help contains it",
+         help_builtin, "host"}),
 };
 
 }  // namespace

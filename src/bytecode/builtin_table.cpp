@@ -9,7 +9,7 @@
 namespace tsl {
 
 BuiltinTable::BuiltinTable(Interner& names, const Library& library, LoadPrelude load)
-    : interner_(names), load_(std::move(load)) {
+    : interner_(names), load_(std::move(load)), sources_(library.sources) {
   for (const std::span<const Builtin> rows : library.builtins) add_rows(rows);
   values_ = rows_;
   for (int d = 0; d < kDTypeCount; ++d) {

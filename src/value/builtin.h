@@ -81,6 +81,8 @@ class Builtins {
   virtual const Value* find(Name name) = 0;
   /// Returns the type of the host program's values that has this name; null if there is none.
   virtual const ForeignType* foreign_type(Name name) const = 0;
+  /// Returns the library's modules and the parts of its prelude.
+  virtual std::span<const LibrarySource> library_sources() const = 0;
   /// All builtins, in alphabetical order.
   virtual std::vector<std::string> names() const = 0;
 

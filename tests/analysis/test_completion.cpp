@@ -69,6 +69,14 @@ TEST_CASE("literals are known before they run") {
   CHECK(completed(workspace, "let split = sum([1])\nspl|") == Texts{"split (variable) "});  // no builtin here
 }
 
+TEST_CASE("the fields of a parameter are those of its annotation") {
+  Workspace workspace(small_library());
+  const std::string start = "fn f(model: {weight: f32[n], inner: {deep: int}}, other: int) {\n  ";
+  CHECK(completed(workspace, start + "model.we|\n}") == Texts{"weight (field) "});
+  CHECK(completed(workspace, start + "model.inner.de|\n}") == Texts{"deep (field) "});
+  CHECK(completed(workspace, start + "other.|\n}").empty());
+}
+
 TEST_CASE("the keys of maps and records are completed in brackets") {
   Workspace workspace(small_library());
   const std::string table = "let ages = [\"ann\": 1, \"bob\": 2, 3: 4]\nlet point = {left: 1, \"a b\": 2}\n";
