@@ -52,6 +52,15 @@ std::optional<ModuleSource> library_module(const Library& library, const std::st
   return ModuleSource{fmt::format("<{}>", name), fmt::format("<stdlib>/{}.tsl", name), std::string(source->text)};
 }
 
+std::optional<ModuleSource> find_in_library(const Library& library, const std::string& path, bool is_file,
+                                            const std::string& importer) {
+  if (!is_file) return library_module(library, path);
+  constexpr std::string_view kFolder = "<stdlib>/";
+  if (!importer.starts_with(kFolder)) return std::nullopt;
+  const fs::path folder = fs::path(importer.substr(kFolder.size())).parent_path();
+  return library_module(library, (folder / path).lexically_normal().replace_extension().generic_string());
+}
+
 std::vector<std::string> list_folder(const std::string& folder) {
   std::vector<std::string> entries;
   std::error_code failed;

@@ -66,6 +66,10 @@ std::unique_ptr<ast::Module> read_module(Names& names, const std::string& path, 
 
 /// Returns the module of the library that has this name; nothing if there is none.
 std::optional<ModuleSource> library_module(const Library& library, const std::string& name);
+/// Returns what `import path` in a source of that name means in the library; nothing if it means no part of it. A
+/// module of the library takes its parts by their files, "./science/ode.tsl", which no program can.
+std::optional<ModuleSource> find_in_library(const Library& library, const std::string& path, bool is_file,
+                                            const std::string& importer);
 
 /// Lists a folder for Names::folder_entries().
 std::vector<std::string> list_folder(const std::string& folder);

@@ -65,12 +65,11 @@ std::string ModuleLoader::read_stream(std::istream& stream, const std::string& n
 // ---- Finding -------------------------------------------------------------------------------------------
 
 ModuleSource ModuleLoader::find(const std::string& path, bool is_file, uint32_t importing_source) const {
-  if (!is_file) {
-    if (std::optional<ModuleSource> ours = analysis::library_module(standard_library(), path)) return std::move(*ours);
-  }
+  const std::string importer = engine_.sources().get(importing_source).name();
+  if (std::optional<ModuleSource> ours = analysis::find_in_library(standard_library(), path, is_file, importer))
+    return std::move(*ours);
   if (engine_.load_module) {
     engine_.runtime().abort_trace("it asks the host for a module");
-    const std::string importer = engine_.sources().get(importing_source).name();
     if (std::optional<std::string> text = engine_.load_module(path, importer))
       return {fmt::format("<host>/{}", path), path, std::move(*text)};
   }

@@ -1,4 +1,4 @@
-// Each parameter of each builtin and of each function of nn and optim, given values of every kind.
+// Each parameter of each builtin and of each function of the modules, given values of every kind.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -238,6 +238,104 @@ const std::map<std::string, std::string> kFitting = {
     {"optim.adamw.p", "ones([2])"},
     {"optim.sgd.opt", "optim.sgd_init(ones([2]))"},
     {"optim.adamw.opt", "optim.adamw_init(ones([2]))"},
+    {"convolve.v", "[1.0, 2.0]"},
+    {"convolve.mode", "\"same\""},
+    {"correlate.v", "[1.0, 2.0]"},
+    {"correlate.mode", "\"same\""},
+    {"medfilt.x", "[1.0, 2.0, 0.5]"},
+    {"medfilt.kernel_size", "3"},
+    {"sym", "false"},
+    {"kaiser.beta", "5.0"},
+    {"dct.type", "3"},
+    {"dct.norm", "\"ortho\""},
+    {"idct.type", "3"},
+    {"idct.norm", "\"ortho\""},
+    {"up", "3"},
+    {"down", "2"},
+    {"xp", "[0.0, 1.0, 2.0]"},
+    {"fp", "[1.0, 3.0, 2.0]"},
+    {"left", "0.5"},
+    {"right", "1.5"},
+    {"polyval.p", "[1.0, 2.0]"},
+    {"polyfit.x", "[0.0, 1.0, 2.0]"},
+    {"polyfit.y", "[1.0, 3.0, 2.0]"},
+    {"deg", "1"},
+    {"simpson.y", "ones([2, 3])"},
+    {"dx", "0.5"},
+    {"unwrap.p", "ones([2, 3])"},
+    {"discont", "4.0"},
+    {"period", "5.0"},
+    {"detrend.type", "\"constant\""},
+    {"science.cg.a", "eye(3)"},
+    {"science.cg.b", "ones([3])"},
+    {"science.cg.x0", "zeros([3])"},
+    {"science.bicgstab.a", "eye(3)"},
+    {"science.bicgstab.b", "ones([3])"},
+    {"science.bicgstab.x0", "zeros([3])"},
+    {"science.gmres.a", "eye(3)"},
+    {"science.gmres.b", "ones([3])"},
+    {"science.gmres.x0", "zeros([3])"},
+    {"rtol", "1e-3"},
+    {"atol", "1e-6"},
+    {"maxiter", "9"},
+    {"M", "nil"},
+    {"restart", "5"},
+    {"science.minimize.f", "fn(v) = sum(v * v)"},
+    {"x0", "ones([2])"},
+    {"science.minimize.method", "\"lbfgs\""},
+    {"tol", "1e-3"},
+    {"science.bisect.maxiter", "60"},
+    {"ftol", "1e-6"},
+    {"xtol", "1e-6"},
+    {"gtol", "1e-6"},
+    {"metric", "\"cityblock\""},
+    {"science.squareform.x", "ones([3])"},
+    {"queries", "ones([1, 3])"},
+    {"init", "nil"},
+    {"iterations", "3"},
+    {"science.bisect.a", "-1"},
+    {"science.bisect.b", "2"},
+    {"science.brentq.a", "-1"},
+    {"science.brentq.b", "2"},
+    {"science.odeint.f", "fn(t, y) = y"},
+    {"y0", "ones([2])"},
+    {"t", "[0.0, 0.1]"},
+    {"science.odeint.method", "\"rk4\""},
+    {"max_steps", "100"},
+    {"sigma", "1.0"},
+    {"truncate", "3.0"},
+    {"science.gaussian_filter.mode", "\"wrap\""},
+    {"science.sobel.mode", "\"wrap\""},
+    {"science.median_filter.mode", "\"wrap\""},
+    {"science.erosion.mode", "\"wrap\""},
+    {"science.dilation.mode", "\"wrap\""},
+    {"cval", "0.5"},
+    {"science.resize.method", "\"nearest\""},
+    {"indices", "[0, 2]"},
+    {"indptr", "[0, 1, 2]"},
+    {"science.csr_to_dense.a", "science.csr_from_dense(eye(3))"},
+    {"science.csr_matmul.a", "science.csr_from_dense(eye(3))"},
+    {"science.csr_transpose.a", "science.csr_from_dense(eye(3))"},
+    {"science.csr_matmul.x", "ones([3])"},
+    {"rate", "1.5"},
+    {"loc", "0.5"},
+    {"concentration", "tensor([0.5, 2.0])"},
+    {"science.beta.a", "1.5"},
+    {"science.beta.b", "2.5"},
+    {"df", "3.0"},
+    {"cov", "eye(3)"},
+    {"science.quad.a", "0.0"},
+    {"science.quad.b", "1.0"},
+    {"epsabs", "1e-6"},
+    {"epsrel", "1e-6"},
+    {"science.quad.limit", "5"},
+    {"science.interp1d.x", "[0.0, 1.0, 2.0]"},
+    {"science.interp1d.y", "[1.0, 3.0, 2.0]"},
+    {"science.cubic_spline.x", "[0.0, 1.0, 2.0]"},
+    {"science.cubic_spline.y", "[1.0, 3.0, 2.0]"},
+    {"kind", "\"nearest\""},
+    {"fill_value", "0.0"},
+    {"bc_type", "\"natural\""},
 };
 
 /// Values of each kind.
@@ -292,7 +390,7 @@ std::vector<Callee> all_functions(Session& s) {
   };
   for (const std::string& name : s.engine.builtins().names())
     add(name, *s.engine.builtins().find(s.engine.names().intern(name)));
-  for (const char* module : {"nn", "optim"}) {
+  for (const char* module : {"nn", "optim", "science"}) {
     const Value value = s.engine.run("modules.tsl", std::string("import ") + module + "\n" + module);
     for (const auto& [name, cell] : value.as<Module>().exports) {
       if ((*name)[0] != '_') add(std::string(module) + "." + *name, cell->value);
@@ -321,7 +419,7 @@ std::string outcome(Session& s, const std::string& call) {
   INFO(call);
   try {
     s.printed.clear();
-    const std::string value = s.eval("import nn\nimport optim\nseed(1)\nrepr(" + call + ")");
+    const std::string value = s.eval("import nn\nimport optim\nimport science\nseed(1)\nrepr(" + call + ")");
     return s.printed + value;
   } catch (const Failure& failure) {
     CHECK(failure.error().message.find("internal error") == std::string::npos);
@@ -385,7 +483,7 @@ TEST_CASE("an argument that its parameter does not take is refused by name, with
         const bool is_number = given.is(Tag::tensor) && given.tensor().rank() == 0;  // which is read where one fits
         if (is_number && fits(parameters[at], s.engine.run("value.tsl", std::string(value) + ".item()"))) continue;
         for (const bool by_name : {false, true}) {
-          const std::string call = "import nn\nimport optim\n" + call_with(callee, at, value, by_name);
+          const std::string call = "import nn\nimport optim\nimport science\n" + call_with(callee, at, value, by_name);
           INFO(call);
           const Error e = s.error(call);
           const std::string name = callee.name.substr(callee.name.find('.') + 1);
@@ -407,7 +505,7 @@ TEST_CASE("an error of a function in TSL does not speak of its insides") {
   for (const Callee& callee : functions(s)) {
     for (size_t at = 0; at < callee.signature->parameters.size(); ++at) {
       for (const char* value : kValues) {
-        const std::string call = "import nn\nimport optim\n" + call_with(callee, at, value, true);
+        const std::string call = "import nn\nimport optim\nimport science\n" + call_with(callee, at, value, true);
         INFO(call);
         try {
           s.engine.run("call.tsl", call);
@@ -416,7 +514,7 @@ TEST_CASE("an error of a function in TSL does not speak of its insides") {
           CHECK(e.message.find("has no field") == std::string::npos);
           CHECK(e.message.find("does not take") == std::string::npos);
           CHECK(s.engine.sources().get(e.span.source).name() == "call.tsl");
-          CHECK(s.line_of(e) == 3);
+          CHECK(s.line_of(e) == 4);
         }
       }
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the case files of the oracle: generate.py [PART...]. Needs numpy, mpmath, ml_dtypes and onnx."""
+"""Makes the case files of the oracle: generate.py [PART...]. Needs numpy, scipy, mpmath, ml_dtypes and onnx."""
 
 import importlib
 import os
@@ -11,7 +11,9 @@ SEED = 20261124
 PARTS = {
     "elementwise": "elementwise builtins and operators, by NumPy's long doubles and mpmath",
     "reduce": "reductions, running sums and order, by NumPy",
+    "science": "the module science, by SciPy, and by definitions in NumPy",
     "shape": "builtins that make, move and join elements, by NumPy",
+    "signals": "convolutions, windows, transforms and interpolation, by NumPy and SciPy",
     "index": "reading and writing elements, by NumPy",
     "linear": "products of matrices, by NumPy",
     "neural": "composites, layers and losses, by definitions in NumPy's long doubles",
