@@ -119,6 +119,8 @@ def images(rng):
                 options = f'mode: "{mode}", cval: 0.5'
                 case("science", f"gaussian_filter({v.text}, 0.75, {options})", scipy.ndimage.gaussian_filter(data, 0.75, mode=mode, cval=0.5))
                 case("science", f"gaussian_filter({v.text}, [0, 1.5], {options})", scipy.ndimage.gaussian_filter(data, [0, 1.5], mode=mode, cval=0.5))
+                for size in (2, 3, [1, 4]):
+                    case("science", f"uniform_filter({v.text}, {size}, {options})", scipy.ndimage.uniform_filter(data, size, mode=mode, cval=0.5))
                 for axis in (0, 1):
                     case("science", f"sobel({v.text}, axis: {axis}, {options})", scipy.ndimage.sobel(data, axis, mode=mode, cval=0.5))
                 for size in (2, 3, [1, 3]):
@@ -159,17 +161,20 @@ def distributions(rng):
             ("gamma(0.5, 1.5)", st.gamma(0.5, scale=1 / 1.5)), ("gamma(50.0, 20.0)", st.gamma(50, scale=1 / 20)),
             ("beta(2.5, 1.5)", st.beta(2.5, 1.5)), ("beta(0.5, 20.0)", st.beta(0.5, 20)),
             ("student_t(3.5, 0.5, 2.0)", st.t(3.5, 0.5, 2)),
+            ("lognormal(0.5, 0.75)", st.lognorm(0.75, scale=np.exp(0.5))), ("logistic(0.5, 2.0)", st.logistic(0.5, 2)),
+            ("gumbel(0.5, 2.0)", st.gumbel_r(0.5, 2)), ("weibull(1.5, 2.0)", st.weibull_min(1.5, scale=2)),
+            ("pareto(2.5, 0.5)", st.pareto(2.5, scale=0.5)), ("chi2(3.0)", st.chi2(3)),
         ]
         for text, d in continuous:
             made = "science." + text
             s.case("science", f"{made}.log_prob({x.text})", result(d.logpdf(x.data)))
             s.case("science", f"{made}.cdf({x.text})", result(d.cdf(x.data)))
-            if text.split("(")[0] in ("normal", "uniform", "exponential", "laplace", "cauchy"):
+            if text.split("(")[0] not in ("gamma", "beta", "student_t", "chi2"):
                 s.case("science", f"{made}.icdf({p.text})", result(d.ppf(p.data)))
             s.case("entropy", f"{{ let d = {made}; return (d.mean * {one.text}, d.variance * {one.text}, d.entropy * {one.text}) }}",
                    result(d.mean()), result(d.var()), result(d.entropy()))
         for text, d in [("bernoulli(0.25)", st.bernoulli(0.25)), ("binomial(5, 0.25)", st.binom(5, 0.25)),
-                        ("poisson(2.5)", st.poisson(2.5))]:
+                        ("geometric(0.25)", st.geom(0.25, loc=-1)), ("poisson(2.5)", st.poisson(2.5))]:
             made = "science." + text
             s.case("science", f"{made}.log_prob({k.text})", result(d.logpmf(k.data)))
             s.case("science", f"{made}.cdf({k.text})", result(d.cdf(k.data)))
@@ -233,6 +238,10 @@ def iterations():
         residuals = lambda v: v[0] * np.exp(-v[1] * t.data) - (2.5 * np.exp(-1.25 * t.data) + 0.125 * t.data)
         fitted = scipy.optimize.least_squares(residuals, [1.0, 1.0], xtol=1e-15, ftol=1e-15, gtol=1e-15)
         s.case("rough", f"science.least_squares({model}, ones([2], dtype: {dtype})).x", result(fitted.x))
+        p, cov = scipy.optimize.curve_fit(lambda t, a, b: a * np.exp(-b * t), t.data, 2.5 * np.exp(-1.25 * t.data) + 0.125 * t.data,
+                                          [1.0, 1.0], xtol=1e-15, ftol=1e-15, gtol=1e-15)
+        s.case("rough", f"science.curve_fit(fn(t, a, b) = a * exp(-b * t), {t.text}, 2.5 * exp(-1.25 * {t.text}) + 0.125 * {t.text}, [1.0, 1.0])",
+               result(p), result(cov))
         curves = "fn(v) = stack([v[0] * cos(v[1]) - 4.0, v[0] * v[1] - v[1] - 5.0])"
         zero = scipy.optimize.root(lambda v: [v[0] * np.cos(v[1]) - 4.0, v[0] * v[1] - v[1] - 5.0], [1.0, 1.0], tol=1e-15).x
         tol = {"f32": 1e-5, "f64": 1e-12}[dtype]

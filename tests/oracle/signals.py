@@ -32,6 +32,37 @@ def products(rng):
         yield s
 
 
+def filters(rng):
+    for dtype in ("f16", "f32", "f64", "i32"):
+        s = Section("filters of " + dtype)
+        x, y = s.input(dtype, small(rng, dtype, (5, 6))), s.input(dtype, small(rng, dtype, (3, 2)))
+        result = "i64" if dtype == "i32" else dtype
+        for mode in ("full", "same", "valid"):
+            for v in views(x)[:4]:
+                if mode == "valid" and v.data.shape[0] < 3:
+                    continue
+                reference = scipy.signal.convolve2d(v.data, y.data, mode)
+                kind = "exact" if dtype == "i32" else "sum"  # a sum of zeros may be -0
+                s.case(kind, f'convolve2d({v.text}, {y.text}, mode: "{mode}")', (result, reference))
+        s.error("shape", f'convolve2d({y.text}, {x.text}, mode: "valid")')
+        s.error("shape", f"convolve2d({x.text}[0], {y.text})")
+        if dtype == "i32":
+            yield s
+            continue
+        v = s.input(dtype, numbers(rng, dtype, (2, 9)))
+        for window, order, deriv in ((1, 0, 0), (3, 1, 0), (5, 2, 0), (5, 2, 1), (7, 3, 2), (9, 3, 1), (5, 1, 2)):
+            reference = scipy.signal.savgol_filter(v.data.astype(float), window, order, deriv=deriv, delta=0.5)
+            s.case("fitted", f"savgol_filter({v.text}, {window}, {order}, deriv: {deriv}, delta: 0.5)",
+                   (dtype, round_to(dtype, reference)))
+        s.error("value", f"savgol_filter({v.text}, 4, 2)")
+        s.error("shape", f"savgol_filter({v.text}, 11, 2)")
+        one = s.input(dtype, np.array([1.0]))
+        for n, cutoff in ((1, 0.5), (7, 0.3), (8, 0.75)):
+            reference = scipy.signal.firwin(n, cutoff)
+            s.case("signal", f"firwin({n}, {cutoff}, dtype: {dtype}) * {one.text}", (dtype, round_to(dtype, reference)))
+        yield s
+
+
 def windows():
     for dtype in ("f32", "f64"):
         s = Section("windows of " + dtype)
@@ -127,6 +158,7 @@ def curves(rng):
 
 def sections(rng):
     yield from products(rng)
+    yield from filters(rng)
     yield from windows()
     yield from transforms(rng)
     yield from curves(rng)
