@@ -349,6 +349,8 @@ const std::map<std::string, std::string> kFitting = {
     {"science.interp1d.y", "[1.0, 3.0, 2.0]"},
     {"science.cubic_spline.x", "[0.0, 1.0, 2.0]"},
     {"science.cubic_spline.y", "[1.0, 3.0, 2.0]"},
+    {"science.pchip.x", "[0.0, 1.0, 2.0]"},
+    {"science.pchip.y", "[1.0, 3.0, 2.0]"},
     {"kind", "\"nearest\""},
     {"fill_value", "0.0"},
     {"bc_type", "\"natural\""},

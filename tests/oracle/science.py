@@ -7,7 +7,7 @@ import scipy.optimize
 import scipy.spatial.distance
 import scipy.special
 import scipy.stats
-from scipy.interpolate import CubicSpline, interp1d
+from scipy.interpolate import CubicSpline, PchipInterpolator, interp1d
 
 from oracle import Section, numbers, round_to, small, views
 
@@ -27,6 +27,11 @@ def interpolation(rng):
                 text = f'science.cubic_spline({places.text}[:{n}], {values.text}[:{n}], bc_type: "{kind}")'
                 for nu in (0, 1, 2, 3) if n > 3 else (0, 1, 2):  # the third of a parabola is rounding
                     s.case("science", f"{text}({at.text}, {nu})", result(spline(at.data, nu)))
+        for n in (2, 3, 4, 7):
+            spline = PchipInterpolator(places.data[:n], values.data[:n])
+            for nu in (0, 1, 2):
+                if n > 2 or nu < 2:
+                    s.case("science", f"science.pchip({places.text}[:{n}], {values.text}[:{n}])({at.text}, {nu})", result(spline(at.data, nu)))
         for kind in ("linear", "nearest", "previous", "next", "cubic"):
             f = interp1d(places.data, values.data, kind=kind, axis=0, bounds_error=False)
             text = f'science.interp1d({places.text}, {values.text}, kind: "{kind}")'
