@@ -13,7 +13,7 @@ std::vector<std::string> Library::module_names() const {
   std::vector<std::string> names;
   for (const LibrarySource& source : sources) {
     const bool is_part = source.name.find('/') != std::string_view::npos;
-    if (!is_part) names.emplace_back(source.name);
+    if (!is_part && !source.is_prelude()) names.emplace_back(source.name);
   }
   return names;
 }
