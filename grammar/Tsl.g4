@@ -52,10 +52,11 @@ modulePath : NAME | STRING ;
 
 importedName : name=NAME ('as' alias=NAME)? ;
 
-/// What a declaration or a loop binds: a name, the items of a tuple or list, or the fields of a record.
-pattern
-  : NAME
-  | '(' itemPattern (',' itemPattern)* ','? ')'
+/// What a declaration, a loop or a parameter binds: a name, the items of a tuple or list, or the fields of a record.
+pattern : NAME | parts ;
+
+parts
+  : '(' itemPattern (',' itemPattern)* ','? ')'
   | RECORD_OPEN fieldPattern (',' fieldPattern)* ','? '}'
   ;
 
@@ -75,8 +76,8 @@ attribute : '@' NAME ('(' (argument (',' argument)* ','?)? ')')? END? ;
 
 signature : '(' (parameter (',' parameter)* ','?)? ')' ('->' annotation)? ;
 
-/// `...others`, which comes last, is the list of all further arguments.
-parameter : NAME (':' annotation ('in' limits)?)? ('=' expression)? | '...' NAME ;
+/// `...others`, which comes last, is the list of all further arguments. A pattern takes an argument apart: fn((a, b))
+parameter : NAME (':' annotation ('in' limits)?)? ('=' expression)? | parts ('=' expression)? | '...' NAME ;
 
 /// What a builtin declares, in one line of text: sum(x: array, axis: integers | nil = nil)     print(...values: any)
 declaredSignature : NAME '(' (declaredParameter (',' declaredParameter)* ','?)? ')' ('->' annotation)? EOF ;
@@ -85,19 +86,38 @@ declaredParameter : parameter | '...' NAME ':' annotation ;
 
 functionBody : block | '=' expression ;
 
-/// f32[b, 64]     [b, n]     int     fn     int | nil     list | "all"
+/// f32[b, 64]     [b, n]     int | nil     list | "all"     list[int]     {x: f32[n], name: str}     fn(int) -> f32[]
 annotation : alternative ('|' alternative)* ;
 
-alternative : (NAME | 'fn' | 'nil') dimensions? | dimensions | STRING ;
+alternative
+  : (NAME | 'nil') bracketed?
+  | bracketed
+  | STRING
+  | 'fn' ('(' (annotation (',' annotation)* ','?)? ')' ('->' result=alternative)?)?
+  | RECORD_OPEN (fieldType (',' fieldType)* ','?)? '}'
+  ;
+
+fieldType : NAME ':' annotation ;
+
+/// The sizes of a tensor, or the types of what a list, a tuple or a map holds.
+bracketed : '[' (bracketItem (',' bracketItem)* ','?)? ']' ;
+
+bracketItem : '...' | item ;
+
+/// A size or a type. The tree builder tells them apart, since a name is either: f32[n]     list[int]
+item
+  : atom=alternative
+  | NUMBER
+  | '(' inner=item ')'
+  | left=item op=('*' | '//') right=item
+  | left=item op=('+' | '-') right=item
+  | left=item op='|' right=item
+  ;
 
 /// Where a number must lie: 0..=1     0..     ..10
 limits : low=limit? op=('..' | '..=') high=limit? ;
 
 limit : '-'? NUMBER ;
-
-dimensions : '[' (dimension (',' dimension)* ','?)? ']' ;
-
-dimension : NAME | NUMBER ;
 
 // ---- Expressions ---------------------------------------------------------------------------------------
 
@@ -155,8 +175,8 @@ primary
   | attempt
   ;
 
-/// Grouping (a), or a tuple: ()     (a,)     (a, b)
-parenthesized : '(' (expression (',' expression)* comma=','?)? ')' ;
+/// Grouping (a), or a tuple: ()     (a,)     (a, b)     or what is assigned to: (a, ...others) = t
+parenthesized : '(' ('...'? expression (',' '...'? expression)* comma=','?)? ')' ;
 
 /// A list [1, 2, 3], or a map: [:]     ["a": 1, k: v, ...rest]
 /// The tree builder tells them apart: a second look at each item of nested lists would take quadratic time.

@@ -45,6 +45,7 @@ class CallCheck {
   };
 
   void import(const ImportStmt& import);
+  void note_module(const ast::Module& module);
   void member(const FieldExpr& field);
   void call(const CallExpr& call);
   void check_arguments(const CallExpr& call, const Signature& signature);
@@ -116,7 +117,7 @@ void CallCheck::import(const ImportStmt& import) {
   }
   const ast::Module& read = *modules_.back();
   paths_[&read] = import.path;
-  note_functions(*read.main, functions_);
+  note_module(read);
   if (import.variable) imports_[import.variable] = {&read, nullptr};
   for (const ast::ImportedName& item : import.names) {
     const Variable* variable = exported(read, item.name);
@@ -126,6 +127,22 @@ void CallCheck::import(const ImportStmt& import) {
     }
     const auto function = functions_.find(variable);
     if (function != functions_.end()) imports_[item.variable] = {nullptr, function->second};
+  }
+}
+
+/// Adds the functions that a module declares and, of the library, those of the parts that it exports again.
+void CallCheck::note_module(const ast::Module& module) {
+  note_functions(*module.main, functions_);
+  for (const ImportStmt* import : library_imports(names_, module)) {
+    modules_.push_back(read_module(names_, *import->path, import->is_file, module.source));
+    const ast::Module& part = *modules_.back();
+    note_module(part);
+    for (const ast::ImportedName& item : import->names) {
+      const auto function = functions_.find(exported(part, item.name));
+      if (function == functions_.end()) continue;
+      const ast::Function* declared = function->second;
+      functions_[item.variable] = declared;
+    }
   }
 }
 

@@ -188,7 +188,8 @@ class Completer {
     const std::vector<ByteRange> ranges = parameter_ranges(declaration);
     for (size_t i = 0; i < signature->parameters.size() && i < ranges.size(); ++i) {
       const Name name = signature->parameters[i].name;
-      if (!name || !name->starts_with(cursor_.word())) continue;
+      const bool is_pattern = name && (name->starts_with('(') || name->starts_with('{'));  // which no call can name
+      if (!name || is_pattern || !name->starts_with(cursor_.word())) continue;
       const std::string declared = declaration.substr(ranges[i].begin, ranges[i].end - ranges[i].begin);
       arguments_.push_back({*name + ": ", CandidateKind::argument, declared});
     }

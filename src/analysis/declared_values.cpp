@@ -42,6 +42,15 @@ Value literal_map(const ast::MapExpr& e) {
   return Value(std::move(map));
 }
 
+/// Returns a record with the fields of an annotation, absent but for records in it; absent for other annotations.
+Value described_value(const ast::Annotation& annotation) {
+  if (annotation.fields.empty() || annotation.other) return Value::absent();
+  std::vector<std::pair<Name, Value>> entries;
+  for (size_t i = 0; i < annotation.fields.size(); ++i)
+    entries.emplace_back(annotation.fields[i], described_value(*annotation.parts[i]));
+  return make_record(std::move(entries));
+}
+
 }  // namespace
 
 FunctionInfo declared_info(const ast::Function& function, const Builtins& builtins) {
@@ -115,6 +124,7 @@ DeclaredValues::DeclaredValues(Names& names, const std::string& text, const std:
   });
   const auto at_statement = [this](const ast::Stmt& statement, bool) {
     if (statement.kind == ast::StmtKind::declare) add_literal(as<ast::DeclareStmt>(statement));
+    if (statement.kind == ast::StmtKind::function) add_parameters(*as<ast::FunctionStmt>(statement).function);
     if (statement.kind == ast::StmtKind::import) add_import(as<ast::ImportStmt>(statement));
   };
   walk_tree(*module->main, {at_statement, [](const ast::Expr&, bool) {}});
@@ -125,6 +135,14 @@ void DeclaredValues::add_literal(const ast::DeclareStmt& declaration) {
   if (!variable || variable->is_mutable) return;
   Value value = literal_value(*declaration.value, names_.builtins());
   if (!value.is(Tag::absent)) values_[variable->name] = std::move(value);
+}
+
+/// Adds the parameters whose fields are declared, unless another name is the same.
+void DeclaredValues::add_parameters(const ast::Function& function) {
+  for (const ast::Parameter& parameter : function.parameters) {
+    Value described = parameter.annotation ? described_value(*parameter.annotation) : Value::absent();
+    if (!described.is(Tag::absent)) values_.try_emplace(parameter.variable->name, std::move(described));
+  }
 }
 
 void DeclaredValues::add_import(const ast::ImportStmt& import) {
@@ -138,12 +156,27 @@ void DeclaredValues::add_import(const ast::ImportStmt& import) {
 
 Ref<Module> DeclaredValues::import(const std::string& path, bool is_file) const {
   try {
-    const auto read = read_module(names_, path, is_file, source_);
-    return declared_module(*read, name_in_path(path), names_.builtins());
+    return read(path, is_file, source_);
   } catch (const Failure& failure) {
     if (failure.error().is_final) throw;
     return {};  // check() says what is wrong with it
   }
+}
+
+Ref<Module> DeclaredValues::read(const std::string& path, bool is_file, uint32_t importing_source) const {
+  const auto tree = read_module(names_, path, is_file, importing_source);
+  const Ref<Module> module = declared_module(*tree, name_in_path(path), names_.builtins());
+  for (const ast::ImportStmt* import : library_imports(names_, *tree)) {
+    const Value part(this->read(*import->path, import->is_file, tree->source));
+    for (const ast::ImportedName& item : import->names) {
+      const Value* member = member_of(part, item.name);
+      Cell* cell = module->find(item.variable->name);
+      if (!member || !cell) continue;
+      cell->value = *member;
+      cell->is_set = true;
+    }
+  }
+  return module;
 }
 
 const Value* DeclaredValues::find(Name name) const {

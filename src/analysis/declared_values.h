@@ -37,7 +37,9 @@ class DeclaredValues {
 
  private:
   void add_literal(const ast::DeclareStmt& declaration);
+  void add_parameters(const ast::Function& function);
   void add_import(const ast::ImportStmt& import);
+  Ref<Module> read(const std::string& path, bool is_file, uint32_t importing_source) const;
 
   Names& names_;
   uint32_t source_ = 0;

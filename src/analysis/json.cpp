@@ -26,7 +26,7 @@ Json place(Span span, const SourceMap& sources) {
 Json describe(const Error& error, const SourceMap& sources) {
   Json out = place(error.span, sources);
   out["severity"] = error.is_warning ? "warning" : "error";
-  out["kind"] = name_of(error.kind());
+  out["kind"] = error.kind_text();
   out["name"] = name_of(error.name);
   out["message"] = error.message;
   out["hints"] = error.hints;

@@ -46,10 +46,37 @@ std::unique_ptr<ast::Module> read_module(Names& names, const std::string& path, 
   return parse_resolved(names.sources(), source, names.interner(), resolve_options(names.builtins(), names.library()));
 }
 
-std::optional<ModuleSource> library_module(const Library& library, const std::string& name) {
+namespace {
+
+constexpr std::string_view kLibraryFolder = "<stdlib>/";
+
+/// Returns the name of the library's part that a file means beside an importing source of the library: "nn/losses".
+std::string part_beside(const std::string& importer, const std::string& path) {
+  const fs::path folder = fs::path(importer.substr(kLibraryFolder.size())).parent_path();
+  return (folder / path).lexically_normal().replace_extension().generic_string();
+}
+
+}  // namespace
+
+bool is_library_source(std::string_view name) { return name.starts_with(kLibraryFolder); }
+
+std::optional<ModuleSource> library_module(const Library& library, const std::string& path, bool is_file,
+                                           const std::string& importer) {
+  if (is_file && !is_library_source(importer)) return std::nullopt;
+  const std::string name = is_file ? part_beside(importer, path) : path;
   const LibrarySource* source = library.module(name);
   if (!source) return std::nullopt;
-  return ModuleSource{fmt::format("<{}>", name), fmt::format("<stdlib>/{}.tsl", name), std::string(source->text)};
+  return ModuleSource{fmt::format("<{}>", name), fmt::format("{}{}.tsl", kLibraryFolder, name),
+                      std::string(source->text)};
+}
+
+std::vector<const ast::ImportStmt*> library_imports(Names& names, const ast::Module& module) {
+  std::vector<const ast::ImportStmt*> found;
+  if (!is_library_source(names.sources().get(module.source).name())) return found;
+  for (const ast::Stmt* statement : module.main->body->statements) {
+    if (statement->kind == ast::StmtKind::import) found.push_back(&ast::as<ast::ImportStmt>(*statement));
+  }
+  return found;
 }
 
 std::vector<std::string> list_folder(const std::string& folder) {

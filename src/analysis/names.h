@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/intern.h"
@@ -64,8 +65,16 @@ ResolveOptions resolve_options(const Builtins& builtins, const Library& library,
 std::unique_ptr<ast::Module> read_module(Names& names, const std::string& path, bool is_file,
                                          uint32_t importing_source);
 
-/// Returns the module of the library that has this name; nothing if there is none.
-std::optional<ModuleSource> library_module(const Library& library, const std::string& name);
+/// Returns the imports of names by a module of the library, which exports what it imports; none of other modules.
+std::vector<const ast::ImportStmt*> library_imports(Names& names, const ast::Module& module);
+
+/// Returns the module of the library that `import path` means in a source of the name `importer`: the one of that name
+/// or, within the library, the file. Nothing if there is none.
+std::optional<ModuleSource> library_module(const Library& library, const std::string& path, bool is_file,
+                                           const std::string& importer);
+
+/// Whether a source of that name is a part of the standard library.
+bool is_library_source(std::string_view name);
 
 /// Lists a folder for Names::folder_entries().
 std::vector<std::string> list_folder(const std::string& folder);

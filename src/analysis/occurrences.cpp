@@ -42,9 +42,7 @@ class OccurrenceWalk {
     annotation(function.returns);
   }
   void annotation(const ast::Annotation* annotation) {
-    for (; annotation; annotation = annotation->other) {
-      for (const ast::AnnotatedDim& dim : annotation->dims) add(dim.variable, dim.span);
-    }
+    for_each_dim(annotation, [&](const ast::AnnotatedDim& dim) { add(dim.variable, dim.span); });
   }
 
   std::vector<Occurrence> found_;

@@ -29,10 +29,9 @@ uint32_t Workspace::add(const std::string& key, std::string name, std::string te
 }
 
 uint32_t Workspace::add_module(const std::string& path, bool is_file, uint32_t importing_source) {
-  if (!is_file) {
-    if (std::optional<ModuleSource> ours = library_module(library_, path))
-      return add("import " + ours->name, ours->name, std::move(ours->text), "");
-  }
+  const std::string importing_name = sources_.get(importing_source).name();
+  if (std::optional<ModuleSource> ours = library_module(library_, path, is_file, importing_name))
+    return add("import " + ours->name, ours->name, std::move(ours->text), "");
   if (!find_module_) fail(ErrorName::module_not_found, "cannot find module '{}'", path);
   const auto importer = source_paths_.find(importing_source);
   ModuleSource found = find_module_(path, is_file, importer == source_paths_.end() ? "" : importer->second);

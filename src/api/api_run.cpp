@@ -72,7 +72,7 @@ std::string_view text_or_status(const Problem& problem, std::string_view text) {
   return problem.status == TSL_MISUSE ? "misuse" : problem.status == TSL_INTERNAL ? "internal" : text;
 }
 
-std::string_view kind_text(const Problem& problem) { return text_or_status(problem, name_of(problem.error.kind())); }
+std::string_view kind_text(const Problem& problem) { return text_or_status(problem, problem.error.kind_text()); }
 
 std::string_view name_text(const Problem& problem) { return text_or_status(problem, name_of(problem.error.name)); }
 

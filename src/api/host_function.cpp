@@ -172,7 +172,8 @@ Value call_recorded(Context& context, const HostFunction& function, std::span<co
       fail(ErrorName::wrong_host_result, "{} has a derivative, so it must return a tensor", function.name);
     result = alias(context.ops(), value.tensor());  // a handle that no other call has
   }
-  runtime.listeners().record(function.op, operands, {}, {&result, 1}, Origin());
+  runtime.listeners().record(function.op, operands, {}, {&result, 1}, Origin(),
+                             {batch_level(operands), function_level(context.ops())});
   return Value(result);
 }
 

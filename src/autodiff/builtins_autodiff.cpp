@@ -1,95 +1,20 @@
-// Defines the builtins that differentiate functions.
+// Defines the builtins that differentiate and transform functions.
 #include <algorithm>
 
 #include "autodiff/builtins_autodiff.h"
-#include "autodiff/tape.h"
-
+#include "autodiff/custom.h"
+#include "autodiff/inputs.h"
+#include "autodiff/mapping.h"
 #include "base/error_names.h"
 #include "value/builtin.h"
 #include "value/context.h"
-#include "value/format.h"
-#include "value/map.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
-#include "value/signature.h"
-#include "value/value_walk.h"
 #include "vm/arguments.h"
-#include "vm/interpreter.h"
 
 namespace tsl {
 
 namespace {
-
-/// Whether a gradient can flow through a leaf of an argument or a result. Float numbers become tensors.
-bool is_float_tensor(const Value& v) { return v.is(Tag::tensor) && is_float(v.tensor_data()->dtype); }
-bool is_float_number(const Value& v) { return is_host_number(v) && scalar_of(v).type == ScalarType::real; }
-
-// ---- Nested structures ---------------------------------------------------------------------------------
-
-// Deeper structures would exhaust the C++ stack.
-constexpr int kMaxDepth = 1000;
-
-/// Rebuilds lists, tuples, records and maps with leaf(v) for every leaf, in order.
-template <class Leaf> Value map_leaves(const Value& value, Leaf&& leaf, int depth = 0) {
-  if (depth == 0) limit_occurrences(value, "a value cannot be differentiated by");
-  if (depth > kMaxDepth)
-    fail(ErrorName::value_too_deep, "a value to differentiate by is nested more than {} deep", kMaxDepth);
-  const auto map_all = [&](const std::vector<Value>& from) {
-    std::vector<Value> to;
-    to.reserve(from.size());
-    for (const Value& item : from) to.push_back(map_leaves(item, leaf, depth + 1));
-    return to;
-  };
-  if (value.is(Tag::list)) return make_list(map_all(value.as<List>().items));
-  if (value.is(Tag::tuple)) return make_tuple(map_all(value.as<Tuple>().items));
-  if (value.is(Tag::map)) return Value(value.as<Map>().with_values(map_all(value.as<Map>().values)));
-  if (!value.is(Tag::record)) return leaf(value);
-  Ref<Record> record = make_ref<Record>();
-  record->keys = value.as<Record>().keys;
-  record->values = map_all(value.as<Record>().values);
-  return Value(std::move(record));
-}
-
-// ---- Inputs --------------------------------------------------------------------------------------------
-
-/// The arguments by which a function is differentiated.
-class Inputs {
- public:
-  /// Adds an argument. Its tensors are replaced by new handles on the tape, so that only computations from this
-  /// argument are differentiated, and not those from other uses of the same tensors.
-  void add(Context& context, Tape& tape, Value& argument) {
-    input_masks_.push_back(map_leaves(argument, [](const Value& leaf) {
-      return is_float_tensor(leaf) || is_float_number(leaf) ? Value(true) : Value();
-    }));
-    argument = map_leaves(argument, [&](const Value& leaf) {
-      if (!is_float_tensor(leaf) && !is_float_number(leaf)) return leaf;
-      // A number already becomes a new tensor, with the default dtype for numbers.
-      Tensor input = to_tensor(context, leaf, "a number to differentiate by");
-      if (is_float_tensor(leaf)) input = alias(context.ops(), input);
-      tape.add_input(input);
-      ++count_;
-      return Value(input);
-    });
-  }
-
-  size_t count() const { return count_; }
-
-  /// Arranges the gradients of the tape's inputs in the structure of each argument; nil where nothing can be
-  /// differentiated.
-  std::vector<Value> assemble(std::span<const Tensor> gradients) const {
-    std::vector<Value> assembled;
-    size_t next = 0;
-    for (const Value& mask : input_masks_) {
-      assembled.push_back(
-          map_leaves(mask, [&](const Value& leaf) { return leaf.is_nil() ? Value() : Value(gradients[next++]); }));
-    }
-    return assembled;
-  }
-
- private:
-  std::vector<Value> input_masks_;  // the arguments' structure: true at the tape's inputs, nil elsewhere
-  size_t count_ = 0;
-};
 
 // ---- grad and value_and_grad ---------------------------------------------------------------------------
 
@@ -166,30 +91,13 @@ struct Differentiated {
   Value gradient;  // with respect to one argument, or a tuple
 };
 
-/// Calls the function with its bound arguments: those given by name keep their names, so that they mean the same.
-Value call_as_given(Context& context, const Value& function, Args args) {
-  const bool is_builtin = function.is(Tag::builtin);
-  if (!is_builtin || args.positional >= args.size()) return context.call(function, args.values);
-  const Signature& signature = context.builtins().signature(function.as<BuiltinFunction>());
-  CallShape shape;
-  shape.positional = static_cast<uint16_t>(args.positional);
-  size_t count = args.positional;
-  for (size_t i = args.positional; i < args.size(); ++i) {
-    if (args[i].is(Tag::absent)) continue;
-    shape.names.push_back(signature.parameters[i].name);
-    if (i != count) args[count] = std::move(args[i]);
-    ++count;
-  }
-  return context.call(function, args.values.first(count), &shape);
-}
-
 Differentiated differentiate(Context& context, Args args) {
   const Value& wrt = args.bound[kWrt];
   Tape tape;
   const Inputs inputs = add_inputs(context, tape, args.values, wrt);
   Differentiated done;
   {
-    OpListeners::Listening listening(context.runtime().listeners(), tape);
+    OpListeners::Listening listening(context.runtime().listeners(), tape, function_level(context.ops()));
     done.result = call_as_given(context, args.bound[kFunction], args);
   }
   const Tensor loss = loss_of(done.result, args.bound[kHasAux].boolean());
@@ -248,85 +156,12 @@ struct Recorded : BuiltinFunction {
   bool is_one = true;  // whether there is only one argument
 };
 
-/// Collects the tensors of a result that receive a gradient, with those gradients.
-class ResultGradients {
- public:
-  explicit ResultGradients(Context& context) : context_(context) {}
-
-  void match(const Value& result, const Value& gradient) {
-    if (result.is_nil() || gradient.is_nil()) return;
-    if (result.is(Tag::tensor)) return add(result.tensor(), gradient);
-    if (gradient.tag() != result.tag()) differs(fmt::format("{} and {}", type_name(result), type_name(gradient)));
-    if (result.is(Tag::record)) return match_records(result.as<Record>(), gradient.as<Record>());
-    if (result.is(Tag::map)) return match_maps(result, gradient.as<Map>());
-    if (result.is(Tag::list)) return match_items(result.as<List>().items, gradient.as<List>().items);
-    match_items(result.as<Tuple>().items, gradient.as<Tuple>().items);
-  }
-
-  std::span<const Tensor> results() const { return results_; }
-  std::span<const Tensor> gradients() const { return gradients_; }
-
- private:
-  [[noreturn]] static void differs(const std::string& how) {
-    fail(ErrorName::structure_mismatch, "the gradient given to a pullback must be built like the function's value: {}",
-         how);
-  }
-
-  void match_items(const std::vector<Value>& results, const std::vector<Value>& gradients) {
-    if (results.size() != gradients.size()) differs(fmt::format("{} items and {}", results.size(), gradients.size()));
-    for (size_t i = 0; i < results.size(); ++i) match(results[i], gradients[i]);
-  }
-
-  void match_records(Record& results, Record& gradients) {
-    for (size_t i = 0; i < results.values.size(); ++i) {
-      const Name key = results.keys->names[i];
-      const Value* gradient = gradients.find(key);
-      if (!gradient) differs(fmt::format("'{}' is missing", *key));
-      match(results.values[i], *gradient);
-    }
-    if (gradients.values.size() != results.values.size()) {
-      differs(fmt::format("{} keys and {}", results.values.size(), gradients.values.size()));
-    }
-  }
-
-  void match_maps(const Value& results, Map& gradients) {
-    Value key, value;
-    for (int64_t state = 0; next_entry(results, state, key, value);) {
-      const Value* gradient = gradients.find(key);
-      if (!gradient) differs(fmt::format("the key {} is missing", to_repr(context_, key)));
-      match(value, *gradient);
-    }
-    if (gradients.size() != count_entries(results))
-      differs(fmt::format("{} keys and {}", count_entries(results), gradients.size()));
-  }
-
-  void add(const Tensor& result, const Value& given) {
-    const Placement placement(context_.ops(), result.device());
-    Tensor gradient =
-        cast(context_.ops(), to_tensor(context_, given, "the gradient given to a pullback"), result.dtype());
-    if (is_host_number(given)) gradient = expand(context_.ops(), gradient, result.shape());
-    if (!(gradient.shape() == result.shape())) {
-      fail(ErrorName::shape_mismatch, "a pullback needs a gradient of {}, like the function's value, not of {}",
-           to_string(result.shape()), to_string(gradient.shape()));
-    }
-    if (!(gradient.device() == result.device())) {
-      fail(ErrorName::device_mismatch, "a pullback needs a gradient on {}, like the function's value, not on {}",
-           to_string(result.device()), to_string(gradient.device()));
-    }
-    results_.push_back(result);
-    gradients_.push_back(std::move(gradient));
-  }
-
-  Context& context_;
-  std::vector<Tensor> results_, gradients_;
-};
-
 Value call_pullback(Context& context, Args args) {
   auto& recorded = args.bound[0].as<Recorded>();
-  ResultGradients given(context);
+  GivenGradients given(context, kForPullback);
   given.match(recorded.result, args[0]);
   std::vector<Value> gradients = recorded.inputs.assemble(
-      recorded.tape.gradients(context.ops(), given.results(), given.gradients(), Tape::After::keep));
+      recorded.tape.gradients(context.ops(), given.tensors(), given.gradients(), Tape::After::keep));
   return recorded.is_one ? std::move(gradients[0]) : make_tuple(std::move(gradients));
 }
 
@@ -346,10 +181,10 @@ Value vjp_builtin(Context& context, Args args) {
     fail(ErrorName::not_differentiable, "vjp: no argument holds floats to differentiate by");
   Value result;
   {
-    OpListeners::Listening listening(context.runtime().listeners(), recorded->tape);
+    OpListeners::Listening listening(context.runtime().listeners(), recorded->tape, function_level(context.ops()));
     result = context.call(args[0], given);
   }
-  recorded->result = map_leaves(result, [](const Value& leaf) { return is_float_tensor(leaf) ? leaf : Value(); });
+  recorded->result = float_tensors(result);
   Ref<BuiltinFunction> pullback = make_ref<BuiltinFunction>();
   pullback->builtin = &kPullback;
   pullback->bound.push_back(Value(std::move(recorded)));
@@ -383,6 +218,19 @@ constexpr Builtin kRows[] = {
          "gradient g of\n"
          "the value. It may be called any number of times.",
          vjp_builtin, "autodiff"}),
+    {"vmap", "vmap(f: fn | dtype, in_axes: any = 0, out_axes: any = 0)",
+     "a function that calls f for all examples at once: its arguments and its value have an axis of examples, which f\n"
+     "does not see. in_axes and out_axes say where it is: an axis, or a list of one for each argument or item of the\n"
+     "value; nil for what has no examples.",
+     vmap_builtin, "autodiff"},
+    {"with_vjp", "with_vjp(f: fn | dtype, rule: fn)",
+     "f with a derivative of its own: rule(arguments…, value, g) gives the gradient by the argument, or a tuple of "
+     "those\n"
+     "by all, for the gradient g of the value. What f captures has none.",
+     with_vjp_builtin, "autodiff"},
+    {"remat", "remat(f: fn | dtype)",
+     "f, without keeping what it computes on the way for its derivative, which computes it again", remat_builtin,
+     "autodiff"},
     {"stop_gradient", "stop_gradient(x: any)", "x, taken for a constant by grad and its kin", stop_gradient_builtin,
      "autodiff"},
 };

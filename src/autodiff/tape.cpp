@@ -34,6 +34,9 @@ void TensorNumbers::grow() {
 namespace {
 
 const Attrs kNoAttrs;
+
+bool has_gradient(const Tensor& result) { return is_float(result.dtype()); }
+
 constexpr size_t kFewResults = 16;  // of short functions, whose gradients take as long as a few allocations
 
 /// Whether the derivative may need attributes: most calls have none.
@@ -55,28 +58,37 @@ void Tape::add_input(const Tensor& input) {
 
 void Tape::record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
                   std::span<const Tensor> results, const Origin& origin) {
-  const auto has_gradient = [](const Tensor& result) { return is_float(result.dtype()); };
   if (!def.vjp || std::none_of(results.begin(), results.end(), has_gradient)) return;
-  const auto node_of = [this](const Operand& operand) {
-    return operand.is_tensor() ? nodes_.find(operand.tensor.get()) : TensorNumbers::kNone;
-  };
-  const auto is_noted = [&](const Operand& operand) { return node_of(operand) != TensorNumbers::kNone; };
+  const auto is_noted = [&](const Operand& operand) { return operand.is_tensor() && follows(operand.tensor); };
   if (std::none_of(operands.begin(), operands.end(), is_noted)) return;
   if (changes_nothing(def, operands, results[0])) {
-    nodes_.add(results[0].get(), node_of(operands[0]));
+    nodes_.add(results[0].get(), nodes_.find(operands[0].tensor.get()));
     same_.push_back(results[0]);
     return;
   }
 
   Call call;
   call.def = &def;
-  call.first_operand = static_cast<uint32_t>(operands_.size());
-  call.operand_count = static_cast<uint32_t>(operands.size());
   if (reads_attrs(def)) call.attrs = std::make_unique<const Attrs>(attrs);
   call.origin = Origin(origin.span, true, origin.work, origin.range);
+  add_call(std::move(call), operands, results);
+}
+
+void Tape::record_custom(const std::shared_ptr<const CustomCall>& custom, const Origin& origin) {
+  const auto is_noted = [this](const Tensor& input) { return follows(input); };
+  if (std::none_of(custom->inputs.begin(), custom->inputs.end(), is_noted)) return;
+  Call call;
+  call.custom = custom;
+  call.origin = Origin(origin.span, true, origin.work, origin.range);
+  add_call(std::move(call), std::vector<Operand>(custom->inputs.begin(), custom->inputs.end()), custom->results);
+}
+
+void Tape::add_call(Call call, std::span<const Operand> operands, std::span<const Tensor> results) {
+  call.first_operand = static_cast<uint32_t>(operands_.size());
+  call.operand_count = static_cast<uint32_t>(operands.size());
   for (const Operand& operand : operands) {
     operands_.push_back(operand);
-    operand_nodes_.push_back(node_of(operand));
+    operand_nodes_.push_back(operand.is_tensor() ? nodes_.find(operand.tensor.get()) : TensorNumbers::kNone);
   }
   most_operands_ = std::max(most_operands_, call.operand_count);
   if (results_.empty()) results_.reserve(kFewResults);
@@ -228,23 +240,32 @@ void Tape::differentiate(Ops& ops, const Call& call, Scratch& scratch, std::vect
   const std::span<Tensor> found(scratch.gradients.data(), count);
   const std::vector<Tensor>& gradients = scratch.result_gradients;
   EmbeddedGradient embedded;
-  VjpCall rule{ops,
-               *call.def,
-               {operands_.data() + call.first_operand, count},
-               call.attrs ? *call.attrs : kNoAttrs,
-               results[0],
-               gradients[0],
-               {scratch.needed.get(), count},
-               found,
-               results,
-               gradients,
-               &embedded};
-  call.def->vjp(rule);
+  if (call.custom) {
+    differentiate_custom(call, gradients, found);
+  } else {
+    VjpCall rule{ops,
+                 *call.def,
+                 {operands_.data() + call.first_operand, count},
+                 call.attrs ? *call.attrs : kNoAttrs,
+                 results[0],
+                 gradients[0],
+                 {scratch.needed.get(), count},
+                 found,
+                 results,
+                 gradients,
+                 &embedded};
+    call.def->vjp(rule);
+  }
   for (size_t i = 0; i < count; ++i) {
     Tensor part = std::exchange(found[i], Tensor());
     if (part && scratch.needed[i]) add_to(ops, sums[nodes[i]].total, std::move(part));
   }
   if (embedded.elements) sums[nodes[0]].embedded.push_back(std::move(embedded));
+}
+
+void Tape::differentiate_custom(const Call& call, std::span<const Tensor> gradients, std::span<Tensor> found) {
+  std::vector<Tensor> of_inputs = call.custom->pullback(gradients);
+  std::move(of_inputs.begin(), of_inputs.end(), found.begin());
 }
 
 void Tape::drop_last_call() {

@@ -54,6 +54,8 @@ class Tape final : public OpListener {
   /// Records a call, if the gradient of a result would reach an input.
   void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, std::span<const Tensor> results,
               const Origin& origin) override;
+  void record_custom(const std::shared_ptr<const CustomCall>& call, const Origin& origin) override;
+  bool follows(const Tensor& tensor) const override { return nodes_.find(tensor.get()) != TensorNumbers::kNone; }
   /// Keeps the symbol table alive that later calls may refer to.
   void keep_alive(const std::shared_ptr<SymbolTable>& symbols) override { symbols_ = symbols; }
 
@@ -73,8 +75,9 @@ class Tape final : public OpListener {
     uint32_t operand_count = 0;
     uint32_t first_result = 0;
     uint32_t result_count = 0;
-    std::unique_ptr<const Attrs> attrs;  // null if all have their defaults
-    Origin origin;                       // of what the derivative rule calls
+    std::unique_ptr<const Attrs> attrs;        // null if all have their defaults
+    std::shared_ptr<const CustomCall> custom;  // of a call without an op
+    Origin origin;                             // of what the derivative rule calls
   };
   /// The gradient of a node so far.
   struct Sum {
@@ -89,8 +92,11 @@ class Tape final : public OpListener {
     std::vector<Tensor> result_gradients{};
   };
 
+  /// Adds a call with its operands and results.
+  void add_call(Call call, std::span<const Operand> operands, std::span<const Tensor> results);
   /// Applies the rule of a call to the gradients of its results, which are in `scratch`.
   void differentiate(Ops& ops, const Call& call, Scratch& scratch, std::vector<Sum>& sums);
+  void differentiate_custom(const Call& call, std::span<const Tensor> gradients, std::span<Tensor> found);
   /// Returns the gradient of a node, to which nothing is added any more; null where nothing flows.
   static Tensor take(Ops& ops, Sum& sum, const Tensor& node);
   void drop_last_call();

@@ -164,7 +164,7 @@ std::string render_calls(const Error& error, const SourceMap& sources) {
 
 std::string render(const Error& error, const SourceMap& sources, bool color) {
   const Colors colors = {!color ? "" : error.is_warning ? kYellow : kRed, color ? kBlue : "", color ? kReset : ""};
-  const std::string heading = error.is_warning ? "warning" : fmt::format("error[{}]", name_of(error.kind()));
+  const std::string heading = error.is_warning ? "warning" : fmt::format("error[{}]", error.kind_text());
   std::string text = fmt::format("{}{}{}: {}\n", colors.accent, heading, colors.plain, spell_controls(error.message));
   if (error.span.valid()) text += render_place(error.span, "", sources, {colors.blue, colors.blue, colors.plain});
   for (const RelatedPlace& place : error.related) text += render_place(place.span, place.text, sources, colors);

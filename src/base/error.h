@@ -62,6 +62,7 @@ struct Error {
   std::vector<std::string> notes{};     // values and facts: printed as "- note" lines
   std::vector<RelatedPlace> related{};  // other places, printed with a caret each
   std::vector<Error> others{};          // further errors of the same source, in its order; they have no others
+  std::string own_kind{};               // what the program calls its kind, if not one of TSL's: "parse"
   std::string parameter{};              // the parameter whose argument is wrong, until the call is known
   int argument = -1;                    // its position among the arguments of the call: the caret is under it
   bool is_located = false;              // the interpreter has filled in span and called_from
@@ -70,6 +71,8 @@ struct Error {
   uint8_t exit_code = 0;                // of an error of the kind exit
 
   ErrorKind kind() const { return kind_of(name); }
+  /// Returns the kind that users see.
+  std::string_view kind_text() const { return own_kind.empty() ? name_of(kind()) : std::string_view(own_kind); }
 };
 
 /// Makes a warning about a place of the program. Its kind is shown if warnings are errors.

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 namespace tsl {
@@ -41,6 +42,9 @@ class RunWatch {
   /// Throws Failure (limit) if so many more bytes of host values exceed the limit.
   void require_host_bytes(uint64_t bytes) const;
   uint64_t host_bytes() const { return host_bytes_; }
+
+  /// Receives how many of the bytes of a large file are read, at the end all of them; hosts may show it to a person.
+  std::function<void(std::string_view path, uint64_t done, uint64_t total)> show_reading;
 
   /// Returns the watch of the run for which this thread works; null if there is none.
   static RunWatch* current();

@@ -1,5 +1,7 @@
 #include "builtins/builtins.h"
 
+#include <limits>
+#include <numbers>
 #include <vector>
 
 namespace tsl {
@@ -17,9 +19,19 @@ std::vector<Builtin> join(std::initializer_list<std::span<const Builtin>> famili
 
 std::span<const Builtin> tensor_builtins() {
   static const auto& all =
-      *new std::vector<Builtin>(join({create_builtins(), shape_builtins(), reduce_builtins(), order_builtins(),
-                                      index_builtins(), linear_algebra_builtins()}));
+      *new std::vector<Builtin>(join({create_builtins(), dtype_builtins(), shape_builtins(), reduce_builtins(),
+                                      order_builtins(), index_builtins(), linear_algebra_builtins()}));
   return all;
+}
+
+std::span<const Constant> constants() {
+  static constexpr Constant kRows[] = {
+      {"pi", std::numbers::pi},
+      {"e", std::numbers::e},
+      {"inf", std::numeric_limits<double>::infinity()},
+      {"nan", std::numeric_limits<double>::quiet_NaN()},
+  };
+  return kRows;
 }
 
 std::span<const Builtin> host_builtins() {

@@ -8,10 +8,12 @@
 namespace tsl {
 
 std::span<const Builtin> tensor_builtins();       // create, shape, reduce, order, index, linear algebra
+std::span<const Constant> constants();            // pi, e, inf, nan
 std::span<const Builtin> elementwise_builtins();  // from the op table; also on host numbers and lists of them
 std::span<const Builtin> host_builtins();         // print, len, str, range, map, split, load, …
 
 std::span<const Builtin> create_builtins();
+std::span<const Builtin> dtype_builtins();  // finfo, iinfo
 std::span<const Builtin> shape_builtins();
 std::span<const Builtin> reduce_builtins();
 std::span<const Builtin> order_builtins();

@@ -65,7 +65,10 @@ class Elementwise {
     }
     for (const Value* x : {&a, &b})
       if (!x->is(Tag::tensor) && !is_host_number(*x)) wrong_operand(op_, *x);
-    if (op_ == Op::pow) return tsl::binary(context_, ast::BinaryOp::pow, a, b);  // knows which exponents are special
+    // The operators know which exponents and counts are special.
+    if (op_ == Op::pow) return tsl::binary(context_, ast::BinaryOp::pow, a, b);
+    if (op_ == Op::left_shift) return tsl::binary(context_, ast::BinaryOp::left_shift, a, b);
+    if (op_ == Op::right_shift) return tsl::binary(context_, ast::BinaryOp::right_shift, a, b);
     const bool are_dying = depth == 0;
     if (a.is(Tag::tensor) || b.is(Tag::tensor))
       return context_.ops().call(op_, {op_operand(a, are_dying), op_operand(b, are_dying)});

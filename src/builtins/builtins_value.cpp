@@ -6,6 +6,7 @@
 #include "base/count_work.h"
 #include "base/error_names.h"
 #include "builtins/builtins.h"
+#include "builtins/library_help.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
@@ -159,12 +160,28 @@ Value tolist_builtin(Context& context, Args args) {
 
 /// Reads the kind of an error, of those that a program may raise: the others describe the machine or the program's
 /// text.
-ErrorKind expect_kind(Context& context, const Value& value) {
-  const std::string& name = expect_string(context, value, "the kind of an error");
-  for (ErrorKind kind : {ErrorKind::type, ErrorKind::shape, ErrorKind::index, ErrorKind::value, ErrorKind::user}) {
-    if (name == name_of(kind)) return kind;
+constexpr ErrorKind kRaisedKinds[] = {ErrorKind::type, ErrorKind::shape, ErrorKind::index, ErrorKind::value,
+                                      ErrorKind::user};
+
+/// Returns an error of the kind that a program names: one of TSL's, or its own.
+Error error_of_kind(std::string_view kind) {
+  const auto row = std::find_if(error_catalogue().begin(), error_catalogue().end(),
+                                [&](const ErrorRow& each) { return name_of(each.kind) == kind; });
+  if (row == error_catalogue().end()) {
+    const bool is_name = std::all_of(kind.begin(), kind.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    });
+    if (!is_name || kind.empty())
+      fail(ErrorName::unknown_choice, "the kind of an error has letters, digits, '_' and '-', unlike '{}'", kind);
+    Error error{ErrorName::user_error, "", {}, {}, {}};
+    error.own_kind = kind;
+    return error;
   }
-  fail(ErrorName::unknown_choice, "an error may be of the kinds type, shape, index, value and user, not '{}'", name);
+  if (std::find(std::begin(kRaisedKinds), std::end(kRaisedKinds), row->kind) == std::end(kRaisedKinds)) {
+    fail(ErrorName::unknown_choice,
+         "an error may be of the kinds type, shape, index, value and user, or of one of your own, not of '{}'", kind);
+  }
+  return {raised_error(row->kind), "", {}, {}, {}};
 }
 
 /// Returns the text of a field of a record, or null if it has none.
@@ -183,11 +200,12 @@ std::optional<Error> caught_error(Context& context, const Value& caught) {
     if (!texts[i]) return std::nullopt;
   }
   const auto text = [&](size_t i) { return expect_string(context, *texts[i], "a field of an error"); };
-  const std::string name = text(1);
+  const std::string name = text(1), kind = text(0);
   const std::span<const ErrorRow> rows = error_catalogue();
   const auto row = std::find_if(rows.begin(), rows.end(), [&](const ErrorRow& each) { return each.name == name; });
   if (row == rows.end()) return std::nullopt;
   Error error{static_cast<ErrorName>(row - rows.begin()), text(2), {}, {}, {}};
+  if (kind != name_of(row->kind)) error.own_kind = kind;
   const Value* line = caught.as<Record>().find(context.names().intern("line"));
   const uint32_t source = context.sources().find(text(3));
   if (source == 0 || !line || !is_host_int(*line)) return error;
@@ -203,7 +221,8 @@ std::optional<Error> caught_error(Context& context, const Value& caught) {
 
 Value error_builtin(Context& context, Args args) {
   if (std::optional<Error> caught = caught_error(context, args[0])) throw Failure(std::move(*caught));
-  Error error{raised_error(expect_kind(context, args[1])), to_string(context, args[0]), {}, {}, {}};
+  Error error = error_of_kind(expect_string(context, args[1], "the kind of an error"));
+  error.message = to_string(context, args[0]);
   if (!args[2].is_nil()) error.parameter = expect_string(context, args[2], "the parameter of an error");
   if (!args[3].is_nil()) error.hints.push_back(expect_string(context, args[3], "the hint of an error"));
   throw Failure(std::move(error));
@@ -369,22 +388,39 @@ std::string in_lower_case(std::string_view text) {
   return lower;
 }
 
-/// Returns the help of the builtin of that name; otherwise a line for each builtin whose help contains the word.
+/// Returns a line of a list: a name and the first line of what is said about it.
+std::string help_line(std::string_view name, std::string_view doc) {
+  return fmt::format("\n  {:<16} {}", name, doc.substr(0, doc.find('\n')));
+}
+
+/// Returns the help of the builtin or the module of that name; otherwise a line for each function whose help contains
+/// the word, and what TSL has for it if it is a name of another language.
 std::string search_help(Context& context, const std::string& word) {
   Builtins& builtins = context.builtins();
   if (const Value* named = builtins.find(context.names().find(word))) return help_text(context, *named);
+  if (std::string found = help_in_modules(builtins.library_sources(), word); !found.empty()) return found;
   std::string text;
   const std::string wanted = in_lower_case(word);
+  const auto contains_word = [&](std::string_view help) {
+    return in_lower_case(help).find(wanted) != std::string::npos;
+  };
   for (const std::string& name : builtins.names()) {
     count_work(kNameWork);
     const std::string help = help_text(context, *builtins.find(context.names().intern(name)));
-    if (in_lower_case(help).find(wanted) == std::string::npos) continue;
-    const size_t doc = std::min(help.find("\n  "), help.size());
-    text += fmt::format("\n  {:<16}{}", name,
-                        help.substr(doc, help.find('\n', doc + 1) - doc).substr(doc < help.size() ? 2 : 0));
+    const size_t heading = help.find("\n  ");
+    if (contains_word(help)) text += help_line(name, heading == std::string::npos ? "" : help.substr(heading + 3));
   }
-  if (text.empty()) return fmt::format("no builtin's help contains '{}'", word);
-  return fmt::format("builtins whose help contains '{}':{}", word, text);
+  for (const LibrarySource& source : builtins.library_sources()) {
+    if (source.is_prelude()) continue;
+    for (const ModuleFunction& function : functions_of(source)) {
+      count_work(kNameWork);
+      if (contains_word(function.declaration + function.doc)) text += help_line(function.path, function.doc);
+    }
+  }
+  const std::string hint = suggest_name(word, builtins.names());
+  const std::string found = text.empty() ? fmt::format("no function's help contains '{}'", word)
+                                         : fmt::format("functions whose help contains '{}':{}", word, text);
+  return hint.empty() ? found : found + "\n  = " + hint;
 }
 
 Value help_builtin(Context& context, Args args) {
@@ -422,7 +458,8 @@ constexpr Builtin kRows[] = {
     with_effect({"error",
                  "error(message: any, kind: str = \"user\", parameter: str | nil = nil, "
                  "hint: str | nil = nil)",
-                 "raises an error, with a hint that says what to do instead; of what `catch` has got, that error "
+                 "raises an error, of a kind of TSL or of your own, with a hint that says what to do instead; of what "
+                 "`catch` has got, that error "
                  "again; in the standard library, parameter names the argument that is wrong",
                  error_builtin, "host"}),
     with_effect({"assert", "assert(condition: bool, message: any = nil)",
@@ -444,9 +481,10 @@ constexpr Builtin kRows[] = {
                  "lets the random numbers go on where they did when `random_state()` gave the state",
                  set_random_state_builtin, "host"}),
     {"args", "args()", "the script's arguments on the command line", args_builtin, "host"},
-    with_effect({"help", "help(f: any = nil)",
-                 "prints what a function takes and does; of a str, the builtins whose help contains it", help_builtin,
-                 "host"}),
+    with_effect(
+        {"help", "help(f: any = nil)",
+         "prints what a function takes and does; of a str, what it names or the functions whose help contains it",
+         help_builtin, "host"}),
 };
 
 }  // namespace

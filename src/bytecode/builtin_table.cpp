@@ -9,13 +9,14 @@
 namespace tsl {
 
 BuiltinTable::BuiltinTable(Interner& names, const Library& library, LoadPrelude load)
-    : interner_(names), load_(std::move(load)) {
+    : interner_(names), load_(std::move(load)), sources_(library.sources) {
   for (const std::span<const Builtin> rows : library.builtins) add_rows(rows);
   values_ = rows_;
   for (int d = 0; d < kDTypeCount; ++d) {
     const DType dtype = static_cast<DType>(d);
     values_[interner_.intern(name_of(dtype))] = Value(dtype);
   }
+  for (const Constant& constant : library.constants) values_[interner_.intern(constant.name)] = Value(constant.value);
   for (const LibrarySource& source : library.sources) {
     if (source.is_prelude()) scan_prelude(source);
   }
@@ -76,7 +77,7 @@ const Value* BuiltinTable::row(std::string_view name) const {
 
 bool BuiltinTable::contains(Name name) const { return values_.count(name) || prelude_.count(name); }
 
-/// Dtypes and the composites of the prelude have none.
+/// Dtypes, constants and the composites of the prelude have none.
 bool BuiltinTable::has_effect(Name name) const {
   const auto row = rows_.find(name);
   return row != rows_.end() && row->second.as<BuiltinFunction>().builtin->has_effect;

@@ -26,6 +26,7 @@ class BuiltinTable final : public Builtins {
   bool has_effect(Name name) const override;
   const Value* find(Name name) override;
   const ForeignType* foreign_type(Name name) const override;
+  std::span<const LibrarySource> library_sources() const override { return sources_; }
   std::vector<std::string> names() const override;
   const Signature& signature(const Builtin& builtin) override;
   const Signature& signature(const BuiltinFunction& native) override;
@@ -43,7 +44,8 @@ class BuiltinTable final : public Builtins {
 
   Interner& interner_;
   const LoadPrelude load_;
-  std::unordered_map<Name, Value> values_;  // C++ functions, dtypes, and loaded composites
+  const std::span<const LibrarySource> sources_;
+  std::unordered_map<Name, Value> values_;  // C++ functions, dtypes, constants, and loaded composites
   std::unordered_map<Name, Value> rows_;
   std::unordered_map<Name, const LibrarySource*> prelude_;  // the source that defines each composite
   std::unordered_map<Name, const ForeignType*> foreign_types_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error_names.h"
+#include "base/words.h"
 #include "syntax/fail_at.h"
 #include "syntax/parser.h"
 #include "value/builtin.h"
@@ -12,6 +13,64 @@ namespace tsl {
 using namespace ast;
 
 namespace {
+
+/// What other languages call a type.
+struct TypeHabit {
+  std::string_view theirs;  // words
+  std::string_view ours;
+};
+constexpr TypeHabit kTypeHabits[] = {
+    {"string String", "str"},
+    {"Tensor ndarray array_like NDArray Array", "tensor"},
+    {"integer_t long Int Integer", "int"},
+    {"double real Float Number", "float"},
+    {"boolean Bool", "bool"},
+    {"dict Dict HashMap object", "map"},
+    {"List vector Vec", "list"},
+    {"Tuple", "tuple"},
+    {"Callable callable func Function lambda", "fn"},
+    {"None null void NoneType", "nil"},
+    {"Any auto", "any"},
+    {"half float16", "f16"},
+    {"float32 FloatTensor", "f32"},
+    {"float64", "f64"},
+    {"bfloat16", "bf16"},
+    {"int64 LongTensor", "i64"},
+    {"int32", "i32"},
+    {"uint8 byte", "u8"},
+};
+
+std::vector<std::string> hints_for_type(std::string_view name) {
+  for (const TypeHabit& habit : kTypeHabits) {
+    if (has_word(habit.theirs, name)) return {fmt::format("TSL writes `{}`", habit.ours)};
+  }
+  if (name == "Optional" || name == "Union") return {"alternatives are written `int | nil`"};
+  if (name == "set" || name == "Set") return {"a set is a map whose values are true: `map`"};
+  return {};
+}
+
+ScalarOp scalar_op(BinaryOp op) {
+  if (op == BinaryOp::add) return ScalarOp::add;
+  if (op == BinaryOp::sub) return ScalarOp::sub;
+  return op == BinaryOp::mul ? ScalarOp::mul : ScalarOp::floordiv;
+}
+
+TypeAlternative::Dim dim(const AnnotatedDim& annotated, const RegisterOf& register_of) {
+  TypeAlternative::Dim made;
+  made.size = annotated.size;
+  made.name = annotated.name;
+  made.is_ellipsis = annotated.is_ellipsis;
+  if (made.name && has_word("int float str bool", *made.name)) {
+    fail_at(ErrorName::misplaced_dimension, annotated.span, fmt::format("'{}' is a type, not a size", *made.name),
+            {fmt::format("a list of such items is `list[{}]`", *made.name)});
+  }
+  if (annotated.variable) made.reg = register_of(*annotated.variable);
+  if (annotated.op) {
+    made.op = scalar_op(*annotated.op);
+    made.operands = {dim(*annotated.left, register_of), dim(*annotated.right, register_of)};
+  }
+  return made;
+}
 
 TypeAlternative alternative(const Annotation& annotation, const Builtins* builtins, const RegisterOf& register_of) {
   TypeAlternative type;
@@ -23,22 +82,19 @@ TypeAlternative alternative(const Annotation& annotation, const Builtins* builti
     const ValueKind* kind = kind_named(base);
     if (!type.dtype && !kind && builtins) type.foreign = builtins->foreign_type(annotation.base);
     if (!type.dtype && !kind && !type.foreign)
-      fail_at(ErrorName::unknown_type, annotation.span, fmt::format("unknown type '{}'", base));
+      fail_at(ErrorName::unknown_type, annotation.span, fmt::format("unknown type '{}'", base), hints_for_type(base));
     const bool any_tensor = base == "tensor" && annotation.has_shape;
     if (!type.dtype && annotation.has_shape && !any_tensor) {
       fail_at(ErrorName::type_without_dimensions, annotation.span, fmt::format("'{}' has no dimensions", base));
     }
     if (!type.dtype && !any_tensor) type.kind = kind;
   }
-  for (const AnnotatedDim& dim : annotation.dims) {
-    TypeAlternative::Dim d;
-    d.size = dim.size;
-    if (dim.variable) {
-      d.name = dim.variable->name;
-      d.reg = register_of(*dim.variable);
-    }
-    type.dims.push_back(d);
-  }
+  for (const AnnotatedDim& each : annotation.dims) type.dims.push_back(dim(each, register_of));
+  type.has_parts = annotation.has_parts;
+  type.fields.assign(annotation.fields.begin(), annotation.fields.end());
+  for (const Annotation* part : annotation.parts) type.parts.push_back(value_type(*part, builtins, register_of));
+  type.has_result = annotation.returns != nullptr;
+  if (type.has_result) type.parts.push_back(value_type(*annotation.returns, builtins, register_of));
   return type;
 }
 

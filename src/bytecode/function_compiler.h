@@ -137,6 +137,8 @@ class FunctionCompiler {
   void expression_statement(const ast::Expr& e);
   void declare(const ast::DeclareStmt& s);
   void allocate_pattern(const ast::Pattern& pattern);
+  void unpack(uint32_t first, Reg value, size_t count, std::optional<size_t> rest, Span span);
+  void take_apart(const ast::Pattern& pattern, Reg value);
   void bind_pattern(const ast::Pattern& pattern, Reg value);
   void bind_fields(const ast::Pattern& pattern, Reg value);
   void store(const ast::Variable& v, Reg value, Span span);

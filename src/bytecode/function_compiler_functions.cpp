@@ -6,6 +6,7 @@
 #include "bytecode/declaration.h"
 #include "bytecode/function_compiler.h"
 #include "bytecode/liveness.h"
+#include "syntax/tree_walk.h"
 #include "value/builtin.h"
 
 namespace tsl {
@@ -17,19 +18,19 @@ namespace {
 constexpr const char* kRegisters = "variables, or parts of one expression,";
 
 struct LibraryFunction {
-  std::string_view module;
-  std::string_view name;  // "": each function of the module
+  std::string_view module;  // or the folder of its parts
+  std::string_view name;    // "": each function
   ComposedWork work;
 };
 constexpr LibraryFunction kLibraryWork[] = {
     {"<stdlib>/prelude/neural.tsl", "conv2d", ComposedWork::convolution},
     {"<stdlib>/prelude/neural.tsl", "attention", ComposedWork::attention},
-    {"<stdlib>/optim.tsl", "", ComposedWork::optimizer},
+    {"<stdlib>/optim/", "", ComposedWork::optimizer},
 };
 
 ComposedWork work_of(const CompileOptions& options, std::string_view function) {
   for (const LibraryFunction& row : kLibraryWork) {
-    if (row.module == options.name && (row.name.empty() || row.name == function)) return row.work;
+    if (options.name.starts_with(row.module) && (row.name.empty() || row.name == function)) return row.work;
   }
   return ComposedWork::none;
 }
@@ -82,11 +83,9 @@ void FunctionCompiler::signature() {
     if (!parameter.default_value) ++proto_->required;
   }
   const auto declare_dims = [&](const Annotation* annotation) {
-    for (; annotation; annotation = annotation->other) {
-      for (const AnnotatedDim& dim : annotation->dims) {
-        if (dim.binds) signature.dim_registers.push_back(declare_register(*dim.variable, dim.span));
-      }
-    }
+    for_each_dim(annotation, [&](const AnnotatedDim& dim) {
+      if (dim.binds) signature.dim_registers.push_back(declare_register(*dim.variable, dim.span));
+    });
   };
   if (function_.rest) {
     signature.rest.emplace();
@@ -112,11 +111,9 @@ void FunctionCompiler::prologue() {
     emit(Opcode::box, v.span, variable_slots_[v.index].index);
   };
   const auto box_dims = [&](const Annotation* annotation) {
-    for (; annotation; annotation = annotation->other) {
-      for (const AnnotatedDim& dim : annotation->dims) {
-        if (dim.binds) box(*dim.variable);
-      }
-    }
+    for_each_dim(annotation, [&](const AnnotatedDim& dim) {
+      if (dim.binds) box(*dim.variable);
+    });
   };
   for (const Parameter& parameter : function_.parameters) box_dims(parameter.annotation);
   box_dims(function_.returns);
@@ -132,6 +129,7 @@ void FunctionCompiler::prologue() {
       if (parameter.annotation) emit(Opcode::check_parameter, parameter.span, reg);
       patch_here(given);
     }
+    if (parameter.pattern) take_apart(*parameter.pattern, reg);
     box(*parameter.variable);
   }
 }

@@ -158,6 +158,21 @@ void FunctionCompiler::allocate_pattern(const Pattern& pattern) {
   for (const Pattern* item : pattern.items) allocate_pattern(*item);
 }
 
+/// Binds the pattern of a loop or a parameter, which is no statement of a block.
+void FunctionCompiler::take_apart(const Pattern& pattern, Reg value) {
+  prepare_cells(pattern);
+  allocate_pattern(pattern);
+  bind_pattern(pattern, value);
+}
+
+/// Emits the instruction that puts the items of `value` into registers from `first`, one of them the rest.
+void FunctionCompiler::unpack(uint32_t first, Reg value, size_t count, std::optional<size_t> rest, Span span) {
+  constexpr size_t kMostBeforeRest = 31;  // fits the instruction
+  if (rest && *rest > kMostBeforeRest) fail_at(ErrorName::function_too_large, span, "too many names before '...'");
+  emit(rest ? Opcode::unpack_rest : Opcode::unpack, span, first, value, static_cast<uint32_t>(count),
+       static_cast<uint8_t>(rest.value_or(0)));
+}
+
 void FunctionCompiler::bind_pattern(const Pattern& pattern, Reg value) {
   if (pattern.kind == Pattern::Kind::name) {
     if (pattern.variable) store(*pattern.variable, value, pattern.span);
@@ -165,13 +180,9 @@ void FunctionCompiler::bind_pattern(const Pattern& pattern, Reg value) {
   }
   if (pattern.kind == Pattern::Kind::fields) return bind_fields(pattern, value);
   Scope scope(*this);
-  constexpr size_t kMostBeforeRest = 31;  // fits the instruction
-  if (pattern.rest && *pattern.rest > kMostBeforeRest)
-    fail_at(ErrorName::function_too_large, pattern.span, "too many names before '...'");
   const uint32_t first = next_;
   for (const Pattern* item : pattern.items) allocate(item->span);
-  emit(pattern.rest ? Opcode::unpack_rest : Opcode::unpack, pattern.span, first, value,
-       static_cast<uint32_t>(pattern.items.size()), static_cast<uint8_t>(pattern.rest.value_or(0)));
+  unpack(first, value, pattern.items.size(), pattern.rest, pattern.span);
   for (size_t i = 0; i < pattern.items.size(); ++i) bind_pattern(*pattern.items[i], static_cast<Reg>(first + i));
 }
 
@@ -268,7 +279,7 @@ void FunctionCompiler::assign_from(const Expr& target, Reg value) {
   if (target.kind == ExprKind::tuple) {
     const auto& items = as<TupleExpr>(target).items;
     for (const Expr* item : items) allocate(item->span);
-    emit(Opcode::unpack, target.span, first, value, static_cast<uint32_t>(items.size()));
+    unpack(first, value, items.size(), as<TupleExpr>(target).rest, target.span);
     for (size_t i = 0; i < items.size(); ++i) assign_from(*items[i], static_cast<Reg>(first + i));
     return;
   }
@@ -401,11 +412,7 @@ void FunctionCompiler::loop_body(const ForStmt& s, Reg item, Opcode next, Reg st
     variable_slots_[s.pattern->variable->index].kind = RootKind::cell;
     emit(Opcode::box, s.pattern->span, item);
   }
-  if (s.pattern->kind != Pattern::Kind::name) {
-    prepare_cells(*s.pattern);
-    allocate_pattern(*s.pattern);
-    bind_pattern(*s.pattern, item);
-  }
+  if (s.pattern->kind != Pattern::Kind::name) { take_apart(*s.pattern, item); }
   const uint32_t loop = begin_loop(s.span);
   loops_.emplace_back();
   block(*s.body);

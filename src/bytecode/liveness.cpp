@@ -29,11 +29,7 @@ class RegisterSet {
 
 /// Calls read(register, 1) for each name in an annotation: its check compares or binds the dimensions named so far.
 template <class Read> void visit_dims(const ValueType& type, Read read) {
-  for (const TypeAlternative& each : type.alternatives) {
-    for (const TypeAlternative::Dim& dim : each.dims) {
-      if (dim.name) read(dim.reg, 1);
-    }
-  }
+  visit_dim_names(type, [&](const TypeAlternative::Dim& dim) { read(dim.reg, 1); });
 }
 
 /// The instructions that access registers besides their operands.

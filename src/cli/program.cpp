@@ -138,6 +138,18 @@ int write_profile(const Command& command, Engine& engine, ErrorForm form, int co
   return code;
 }
 
+/// Shows on the terminal how far loops over progress(xs) and loads of large files are.
+void show_progress(Engine& engine) {
+  ProgressLine& line = engine.interpreter().progress_line();
+  line.write = [](std::string_view text) { std::cerr << text << std::flush; };
+  engine.watch.show_reading = [&line](std::string_view path, uint64_t done, uint64_t total) {
+    constexpr double kMegabyte = 1e6;
+    if (done == total) return line.hide();
+    line.show(fmt::format("reading {}: {:.0f} of {:.0f} MB", path, static_cast<double>(done) / kMegabyte,
+                          static_cast<double>(total) / kMegabyte));
+  };
+}
+
 int run_command(int argc, char** argv) {
   Command command;
   const int settled = parse_command(argc, argv, command);
@@ -168,8 +180,7 @@ int run_command(int argc, char** argv) {
   Engine& engine = *opened;
   if (command.report.takes_output()) engine.output = [](std::string_view text) { std::cerr << text << std::flush; };
   engine.show_warning = [&](const Error& warning) { show(warning, engine.sources(), form); };
-  if (isatty(STDERR_FILENO) != 0)
-    engine.interpreter().progress_line().write = [](std::string_view text) { std::cerr << text << std::flush; };
+  if (isatty(STDERR_FILENO) != 0) show_progress(engine);
   const InterruptScope interrupts(engine);
   int code = 0;
   try {

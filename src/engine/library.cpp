@@ -9,6 +9,7 @@ const Library& standard_library() {
   static const auto& library = *new Library{
       {tensor_builtins(), elementwise_builtins(), host_builtins(), autodiff_builtins()},
       embedded_sources(),
+      constants(),
   };
   return library;
 }

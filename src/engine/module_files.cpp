@@ -33,6 +33,10 @@ bool is_file_at(const fs::path& path) {
   std::string list;
   for (const std::string& place : tried) list += (list.empty() ? "" : ", ") + place;
   std::vector<std::string> hints;
+  const bool has_no_path = is_file && path.find_first_of("./") == std::string::npos;
+  if (has_no_path && standard_library().module(path))
+    hints.push_back(fmt::format("a module of the standard library has no quotes: `import {}`", path));
+  else if (has_no_path) hints.push_back(fmt::format("a file of the program's folder is \"./{}.tsl\"", path));
   const std::string near =
       is_file ? "" : suggest_name(path == "numpy" ? "np" : path, standard_library().module_names());
   if (!near.empty()) hints.push_back(near);

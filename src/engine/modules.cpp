@@ -23,9 +23,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Whether a source of that name is a part of the standard library.
-bool is_library(std::string_view name) { return name.substr(0, 9) == "<stdlib>/"; }
-
 /// Pushes an entry onto a stack, and pops it when the module has been loaded or has failed.
 template <class T> class Pushed {
  public:
@@ -65,12 +62,11 @@ std::string ModuleLoader::read_stream(std::istream& stream, const std::string& n
 // ---- Finding -------------------------------------------------------------------------------------------
 
 ModuleSource ModuleLoader::find(const std::string& path, bool is_file, uint32_t importing_source) const {
-  if (!is_file) {
-    if (std::optional<ModuleSource> ours = analysis::library_module(standard_library(), path)) return std::move(*ours);
-  }
+  const std::string importer = engine_.sources().get(importing_source).name();
+  if (std::optional<ModuleSource> ours = analysis::library_module(standard_library(), path, is_file, importer))
+    return std::move(*ours);
   if (engine_.load_module) {
     engine_.runtime().abort_trace("it asks the host for a module");
-    const std::string importer = engine_.sources().get(importing_source).name();
     if (std::optional<std::string> text = engine_.load_module(path, importer))
       return {fmt::format("<host>/{}", path), path, std::move(*text)};
   }
@@ -93,7 +89,7 @@ uint32_t ModuleLoader::add_source(std::string name, std::string text, const std:
 
 uint32_t ModuleLoader::add_import(const std::string& path, bool is_file, uint32_t importing_source) {
   ModuleSource found = find(path, is_file, importing_source);
-  const std::string file = is_library(found.name) ? "" : found.name;
+  const std::string file = analysis::is_library_source(found.name) ? "" : found.name;
   return add_source(std::move(found.name), std::move(found.text), file);
 }
 
@@ -242,7 +238,7 @@ Ref<Module> ModuleLoader::load(const ModuleSource& found, const std::string& nam
   if (!is_internal) engine_.runtime().abort_trace("it imports a module");
   const TracingPause pause(engine_.runtime());
   Pushed loading(loading_, {found.key, found.name});
-  const bool is_ours = is_library(found.name);
+  const bool is_ours = analysis::is_library_source(found.name);
   constexpr auto kNames = TextNames::Lifetime::permanent;  // as its exports
   const Tree tree =
       is_ours ? read(found.name, found.text, "", kNames) : read_program(found.name, found.text, found.name, kNames);

@@ -20,6 +20,7 @@
 #include "tensor/limits.h"
 #include "value/format.h"
 #include "value/numbers.h"
+#include "value/value_walk.h"
 #include "vm/interpreter.h"
 
 namespace tsl {
@@ -180,8 +181,9 @@ Device EngineRuntime::find_device() {
 // ---- Tensors and numbers on the host -----------------------------------------------------------------------------
 
 Tensor EngineRuntime::read(const Tensor& tensor) {
-  if (!tensor.deferred() || !trace()) return tensor;
-  return trace()->read(tensor);
+  if (!tensor.deferred()) return tensor;
+  if (is_example(tensor)) fail_read(tensor);
+  return trace() ? trace()->read(tensor) : tensor;
 }
 
 void EngineRuntime::locate_read() {
@@ -194,6 +196,7 @@ Tensor EngineRuntime::to_host(const Tensor& tensor) {
 }
 
 Value EngineRuntime::read_number(const Tensor& tensor) {
+  if (is_example(tensor)) fail_read(tensor);
   locate_read();
   return trace() ? trace()->read_number(tensor) : Value(jit::element(devices_, tensor));
 }
@@ -207,6 +210,7 @@ RandomState EngineRuntime::next_random(Dim count) {
   enter(*random_);
   const std::vector<Value>& state = random_->value.as<Tuple>().items;
   RandomState out{operand_of(state[0]), operand_of(state[1])};
+  for (const Batch* batch = this->batch().get(); batch; batch = batch->outer.get()) count = count * batch->size();
   const Dim blocks = (count * kWordsPerNumber + (kWordsPerBlock - 1)) / kWordsPerBlock;
   const Dim next = dim_of(state[1]) + blocks;
   random_->value = make_tuple({state[0], from_dim(next)});
@@ -230,12 +234,29 @@ void EngineRuntime::set_random_state(const Value& state) {
 
 // ---- Effects and the trace ---------------------------------------------------------------------------------------
 
+namespace {
+
+/// Refuses to hand examples to what reads their elements.
+void refuse_examples(const Ops& ops, std::span<const Value> values) {
+  if (!ops.batch()) return;
+  for (const Value& value : values) {
+    any_leaf(value, [](const Value& leaf) {
+      if (leaf.is(Tag::tensor) && is_example(leaf.tensor())) fail_read(leaf.tensor());
+      return false;
+    });
+  }
+}
+
+}  // namespace
+
 void EngineRuntime::effect_print(Value value) {
+  refuse_examples(*this, {&value, 1});
   if (trace()) trace()->print(std::move(value));
   else context_.print(value);
 }
 
 Value EngineRuntime::effect(EffectFunction run, std::vector<Value> args) {
+  refuse_examples(*this, args);
   if (trace()) return trace()->perform(run, args);
   devices_.deferred_errors().flush();
   return run(context_, args);
@@ -271,6 +292,8 @@ std::optional<EngineRuntime::RegionObstacle> EngineRuntime::region_obstacle() {
   if (listeners().listening())
     return RegionObstacle{"code that is not compiled differentiates it",
                           "put @compile before a function that calls grad, value_and_grad or vjp"};
+  if (batch())
+    return RegionObstacle{"code that is not compiled maps it", "put @compile before a function that calls vmap"};
   if (region_pauses_ > 0)
     return RegionObstacle{"the host program calls it while compiled code may be running",
                           "a function of the host may call it when no compiled function has called the host"};
@@ -300,7 +323,8 @@ RegionHooks::CallMode EngineRuntime::call_mode(const Value& function) {
 }
 
 std::optional<uint32_t> EngineRuntime::run_loop_body(Frame& frame, const Loop& loop) {
-  if (trace() || listeners().listening() || !options_.compile_all || options_.check_nan || region_pauses_ > 0)
+  if (trace() || listeners().listening() || batch() || !options_.compile_all || options_.check_nan ||
+      region_pauses_ > 0)
     return std::nullopt;
   if (!interpreter_.has_stack_for_region()) return std::nullopt;
   look_at_memory();
@@ -477,10 +501,12 @@ void EngineRuntime::after(const OpDef& op, std::span<const Operand> operands, co
   if (op.view) {
     const Tensor& view = results[0];
     if (has_pending_symbols()) view->layout = tsl::without_symbols(view.layout());
-    if (trace()) trace()->watch(operands[0].tensor, view);
+    if (trace() && !is_example(view)) trace()->watch(operands[0].tensor, view);
   }
-  if (listeners().listening()) listeners().record(op, operands, attrs, results, origin());
-  if (op.results > 1) return;
+  const int level = batch() ? batch_level(operands) : 0;
+  if (listeners().listening())
+    listeners().record(op, operands, attrs, results, origin(), {level, function_level(*this)});
+  if (op.results > 1 || level < function_level(*this)) return;
   if (std::optional<Error> warning = broadcast_check_.after(op, operands, attrs, results[0]))
     context_.warn(std::move(*warning));
 }

@@ -287,6 +287,10 @@ constexpr NodeRule kNodeRules[] = {
      [](const NodeSubject& s) {
        return !follows(s, DTypeRule::bitwise) || (!is_float(s.node.dtype) && tensors_have(s, s.node.dtype));
      }},
+    {"A shift has operands of its own dtype, which is an integer.",
+     [](const NodeSubject& s) {
+       return !follows(s, DTypeRule::shift) || (is_integer(s.node.dtype) && tensors_have(s, s.node.dtype));
+     }},
     {"The condition of a select is a tensor of bools.",
      [](const NodeSubject& s) {
        if (!follows(s, DTypeRule::select)) return true;

@@ -76,16 +76,34 @@ std::pair<FileHandle, uint64_t> open_to_read(const std::string& path) {
 
 }  // namespace
 
+ReadProgress::~ReadProgress() {
+  if (is_shown_) RunWatch::current()->show_reading(path_, size_, size_);
+}
+
+void ReadProgress::count(uint64_t bytes) {
+  constexpr uint64_t kLarge = 100'000'000;
+  constexpr std::chrono::milliseconds kInterval(100);
+  done_ += bytes;
+  const RunWatch* const watch = RunWatch::current();
+  if (size_ < kLarge || !watch || !watch->show_reading) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_shown_) return;
+  next_shown_ = now + kInterval;
+  is_shown_ = true;
+  watch->show_reading(path_, std::min(done_, size_), size_);
+}
+
 FileReader::FileReader(const std::string& path) : FileReader(path, open_to_read(path)) {}
 
 FileReader::FileReader(const std::string& path, std::pair<FileHandle, uint64_t> opened)
-    : ByteReader(path, opened.second), file_(std::move(opened.first)) {}
+    : ByteReader(path, opened.second), file_(std::move(opened.first)), progress_(path, opened.second) {}
 
 void FileReader::read(void* to, uint64_t count) {
   const auto truncated = [&] { fail_to_load(ErrorName::malformed_file, name(), "the file is truncated"); };
   if (count > left_) truncated();
   read_in_pieces(to, count, [&](char* at, uint64_t now) {
     if (std::fread(at, 1, now, file_.get()) != now) truncated();
+    progress_.count(now);
   });
   left_ -= count;
 }
@@ -104,12 +122,14 @@ std::string read_text_file(const std::string& path) {
   constexpr size_t kPiece = 1 << 20, kBeyondSize = 1 << 16;
   std::string text;
   text.reserve(size + kBeyondSize);
+  ReadProgress progress(path, size);
   for (size_t wanted = 0, count = 0; count == wanted;) {
     const size_t before = text.size();
     wanted = before < size ? std::min<size_t>(kPiece, size - before) : kBeyondSize;
     text.resize(before + wanted);
     count = std::fread(text.data() + before, 1, wanted, file.get());
     text.resize(before + count);
+    progress.count(count);
     if (text.size() > size) check_size(text.size());
     poll_stop();
   }

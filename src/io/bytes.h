@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -50,6 +51,24 @@ template <class Read> void read_in_pieces(void* to, uint64_t count, Read&& read)
   }
 }
 
+/// Tells the run's watch how much of a large file is read, as often as a person reads it.
+class ReadProgress {
+ public:
+  ReadProgress(std::string path, uint64_t size) : path_(std::move(path)), size_(size) {}
+  ~ReadProgress();
+  ReadProgress(const ReadProgress&) = delete;
+  ReadProgress& operator=(const ReadProgress&) = delete;
+  /// Counts bytes that have been read.
+  void count(uint64_t bytes);
+
+ private:
+  const std::string path_;
+  const uint64_t size_;
+  uint64_t done_ = 0;
+  std::chrono::steady_clock::time_point next_shown_;
+  bool is_shown_ = false;
+};
+
 class FileReader : public ByteReader {
  public:
   /// Opens a file. Throws Failure (io) unless the path is a regular file that can be read.
@@ -59,6 +78,7 @@ class FileReader : public ByteReader {
  private:
   FileReader(const std::string& path, std::pair<FileHandle, uint64_t> opened);
   FileHandle file_;
+  ReadProgress progress_;
 };
 
 /// Reads a text. Throws Failure (io; memory: the file is larger than the memory; limit: than the host's values may be).

@@ -56,11 +56,11 @@ void Region::add_annotated_shapes() {
   const std::vector<ParameterInfo>& parameters = proto->signature.parameters;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const TypeAlternative* shaped = only_shape(parameters[i]);
-    if (!shaped || shaped->dims.size() > kMaxRank) continue;
+    if (!shaped || shaped->dims.size() > kMaxRank || shaped->has_any_rank()) continue;
     InputGuard guard;
     guard.kind = InputGuard::Kind::tensor;
     for (const TypeAlternative::Dim& dim : shaped->dims) {
-      if (dim.name) guard.varying |= static_cast<uint8_t>(1 << guard.layout.rank());
+      if (dim.name || dim.op) guard.varying |= static_cast<uint8_t>(1 << guard.layout.rank());
       guard.layout.shape.push_back(kUnknownExtent);
     }
     if (guard.varying == 0) continue;

@@ -141,6 +141,7 @@ struct ListExpr : Expr {
 };
 struct TupleExpr : Expr {
   List<Expr*> items;
+  std::optional<size_t> rest;  // of a target: which of the items is `...others`
 };
 
 struct RecordEntry {
@@ -247,8 +248,8 @@ struct BlockExpr : Expr {
 
 // ---- Patterns and annotations --------------------------------------------------------------------
 
-/// The target of `let`, `var` and `for`: a name, the items of a tuple or list, or the fields of a record. `_` binds
-/// nothing.
+/// The target of `let`, `var` and `for`, or a parameter: a name, the items of a tuple or list, or the fields of a
+/// record. `_` binds nothing.
 struct Pattern {
   enum class Kind : uint8_t { name, items, fields } kind = Kind::name;
   Span span;
@@ -258,22 +259,33 @@ struct Pattern {
   std::optional<size_t> rest;    // which of the items is `...name`
 };
 
-/// One dimension in `f32[b, 64]`: a literal size, or a name that is bound by its first use.
+/// One size in `f32[b, 64, 2 * n]`: a literal, a name that is bound by its first use, an expression of sizes, or `...`
+/// for any number of them.
 struct AnnotatedDim {
   Span span;
   int64_t size = -1;             // >= 0 for a literal
-  Variable* variable = nullptr;  // for a name: an int in the body; null for `_` (any size)
+  Name name = nullptr;           // null for the others and for `_` (any size)
+  Variable* variable = nullptr;  // for a name: an int in the body; null in the signature of a function's type
   bool binds = false;            // the first use in the signature
+  bool is_ellipsis = false;
+  std::optional<BinaryOp> op;  // of an expression, whose operands follow
+  AnnotatedDim* left = nullptr;
+  AnnotatedDim* right = nullptr;
 };
 
 /// `f32[b, 64]`, `[b, n]`, `f32` (any shape), `int`, `fn`, `record`…, and alternatives: `int | nil`, `list | "all"`.
+/// Parts are the types of what a value holds: `list[int]`, `map[str, f32]`, `{x: f32}`, or of a function's parameters.
 struct Annotation {
   Span span;            // of this alternative
   Name base = nullptr;  // dtype or kind name; null in `[b, n]` and for a literal
   Name text = nullptr;  // for a literal: the string that the value must be
   bool has_shape = false;
   List<AnnotatedDim> dims;
-  Annotation* other = nullptr;  // the alternative after `|`
+  bool has_parts = false;
+  List<Annotation*> parts;
+  List<Name> fields;              // of a record: the name of each part
+  Annotation* returns = nullptr;  // of a function
+  Annotation* other = nullptr;    // the alternative after `|`
 };
 
 /// Where a number must lie: `in 0..=1`, `in 0..`.
@@ -286,7 +298,8 @@ struct Limits {
 
 struct Parameter {
   Span span;
-  Variable* variable = nullptr;
+  Variable* variable = nullptr;  // named as its pattern is written, if it has one
+  Pattern* pattern = nullptr;    // takes the argument apart
   Annotation* annotation = nullptr;
   std::optional<Limits> limits;   // after the annotation
   Expr* default_value = nullptr;  // evaluated at the call, in the function's scope

@@ -154,8 +154,10 @@ std::string Diagnosis::operand() const {
   switch (parser_.getRuleContext()->getRuleIndex()) {
     case TslParser::RuleSignature: return "a parameter's name";
     case TslParser::RulePattern:
+    case TslParser::RuleParts:
     case TslParser::RuleModuleImport: return "a name";
-    case TslParser::RuleDimensions: return "a size or a name";
+    case TslParser::RuleBracketed: return "a size or a name";
+    case TslParser::RuleAlternative: return "a field's name";
     case TslParser::RuleRecord: return "a key";
     case TslParser::RuleSuffix: return open_.back()->getType() == TslParser::BRACKET_OPEN ? "an index" : "an argument";
     case TslParser::RuleIndexItem: return "an index";

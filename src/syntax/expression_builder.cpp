@@ -317,8 +317,16 @@ Expr* TreeBuilder::number(const Token& token, Span span, bool negative) {
 
 Expr* TreeBuilder::parenthesized(Parser::ParenthesizedContext* context) {
   const auto items = context->expression();
-  if (items.size() == 1 && !context->comma) return expression(items[0]);
-  return make<TupleExpr>(ExprKind::tuple, span_of(*context), expressions(items));
+  const auto dots = context->ELLIPSIS();
+  if (items.size() == 1 && !context->comma && dots.empty()) return expression(items[0]);
+  if (dots.size() > 1)
+    fail_at(ErrorName::repeated_ellipsis, span_of(*dots[1]->getSymbol()), "a tuple has at most one '...'");
+  std::optional<size_t> rest;
+  if (!dots.empty()) {
+    const size_t at = dots[0]->getSymbol()->getStopIndex();
+    rest = std::count_if(items.begin(), items.end(), [at](auto* item) { return item->start->getStartIndex() < at; });
+  }
+  return make<TupleExpr>(ExprKind::tuple, span_of(*context), expressions(items), rest);
 }
 
 /// Builds a list, or a map if there is a ':'.

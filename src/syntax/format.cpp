@@ -168,7 +168,7 @@ class Formatter {
   void fstring(const FStringExpr& fstring);
   void fstring_value(const FStringPart& part);
   void arguments(List<Argument> args);
-  void list(std::string_view open, List<Expr*> items, std::string_view close);
+  void list(std::string_view open, List<Expr*> items, std::string_view close, std::optional<size_t> rest = {});
   /// Starts a new line, or adds a space within the braces of an f-string, which cannot span lines.
   void line() { out_ += in_hole_ ? " " : "\n" + std::string(static_cast<size_t>(indent_) * 2, ' '); }
   static Level level_of(const Expr& e);
@@ -321,7 +321,8 @@ void Formatter::signature(const Function& function) {
   for (const Parameter& parameter : function.parameters) {
     if (!is_first) out_ += ", ";
     is_first = false;
-    out_ += *parameter.variable->name;
+    if (parameter.pattern) pattern(*parameter.pattern);
+    else out_ += *parameter.variable->name;
     if (parameter.annotation) {
       out_ += ": ";
       out_ += format(*parameter.annotation);
@@ -400,7 +401,7 @@ void Formatter::bare(const Expr& e) {
     case ExprKind::list: return list("[", as<ListExpr>(e).items, "]");
     case ExprKind::tuple: {
       const auto& tuple = as<TupleExpr>(e);
-      return list("(", tuple.items, tuple.items.size() == 1 ? ",)" : ")");
+      return list("(", tuple.items, tuple.items.size() == 1 && !tuple.rest ? ",)" : ")", tuple.rest);
     }
     case ExprKind::record: return record(as<RecordExpr>(e));
     case ExprKind::map: return map(as<MapExpr>(e));
@@ -606,10 +607,11 @@ void Formatter::arguments(List<Argument> args) {
   out_ += ")";
 }
 
-void Formatter::list(std::string_view open, List<Expr*> items, std::string_view close) {
+void Formatter::list(std::string_view open, List<Expr*> items, std::string_view close, std::optional<size_t> rest) {
   out_ += open;
   for (size_t i = 0; i < items.size(); ++i) {
     if (i > 0) out_ += ", ";
+    if (rest == i) out_ += "...";
     expression(*items[i]);
   }
   out_ += close;

@@ -8,6 +8,7 @@
 #include "syntax/attributes.h"
 #include "syntax/fail_at.h"
 #include "syntax/parser.h"
+#include "syntax/tree_walk.h"
 
 namespace tsl {
 
@@ -240,6 +241,7 @@ void Resolver::function(Function& function) {
 
 /// Resolves parameters in order, as defaults are computed: one may use earlier parameters and dimensions.
 void Resolver::parameters(Function& function) {
+  std::unordered_set<Name> bound;
   for (const Parameter& parameter : function.parameters) {
     if (parameter.default_value) expression(*parameter.default_value);
     const Name name = parameter.variable->name;
@@ -248,6 +250,12 @@ void Resolver::parameters(Function& function) {
                fmt::format("parameter '{}' is declared twice", *name));
     }
     declare(parameter.variable, Origin::parameter);
+    if (parameter.pattern) {
+      check_distinct(*parameter.pattern, bound);
+      declare_pattern(*parameter.pattern, Origin::parameter);
+    } else {
+      bound.insert(name);
+    }
     if (parameter.annotation) annotation(*parameter.annotation, Origin::dimension);
   }
   if (function.rest) {
@@ -261,11 +269,9 @@ void Resolver::parameters(Function& function) {
 }
 
 void Resolver::annotation(const Annotation& annotation, Origin origin) {
-  for (const Annotation* each = &annotation; each; each = each->other) {
-    for (const AnnotatedDim& dim : each->dims) {
-      if (dim.binds) declare(dim.variable, origin);
-    }
-  }
+  for_each_dim(&annotation, [&](const AnnotatedDim& dim) {
+    if (dim.binds) declare(dim.variable, origin);
+  });
 }
 
 // ---- Statements ----------------------------------------------------------------------------------------
@@ -475,7 +481,12 @@ void Resolver::expression(Expr& e) {
       return;
     case ExprKind::name: return name(changeable(as<NameExpr>(e)));
     case ExprKind::list: return each(as<ListExpr>(e).items);
-    case ExprKind::tuple: return each(as<TupleExpr>(e).items);
+    case ExprKind::tuple:
+      if (const auto& tuple = as<TupleExpr>(e); tuple.rest) {
+        complain(ErrorName::mixed_entries, tuple.items[*tuple.rest]->span, "a tuple takes no '...'",
+                 {"`a + b` joins two tuples; `(first, ...others) = t` takes one apart"});
+      }
+      return each(as<TupleExpr>(e).items);
     case ExprKind::record:
       for (const RecordEntry& entry : as<RecordExpr>(e).entries) expression(*entry.value);
       return;

@@ -275,7 +275,7 @@ std::unique_ptr<Token> TokenSource::accept(TokenPtr token) {
       break;
     }
     default:
-      if (previous_ == Tokens::DOT && is_keyword(token->getType())) common.setType(Tokens::NAME);
+      if (is_keyword(token->getType()) && (previous_ == Tokens::DOT || is_key(*token))) common.setType(Tokens::NAME);
       // `var` declares at the start of a statement, unless it is called; elsewhere it is the variance, var(x).
       if (token->getType() == Tokens::VAR &&
           ((previous_ != Tokens::END && previous_ != Tokens::BRACE_OPEN) || calls(stream_.text(), *token))) {
@@ -303,6 +303,13 @@ std::unique_ptr<Token> TokenSource::close(TokenPtr token) {
   open_.pop_back();
   previous_ = token->getType();
   return token;
+}
+
+/// Whether a keyword is a key of a record: {in: 1}
+bool TokenSource::is_key(const Token& keyword) const {
+  if (!top_is(Tokens::RECORD_OPEN) || (previous_ != Tokens::RECORD_OPEN && previous_ != Tokens::COMMA)) return false;
+  const size_t after = stream_.text().find_first_not_of(" \t", keyword.getStopIndex() + 1);
+  return after != std::string_view::npos && stream_.text()[after] == ':';
 }
 
 bool TokenSource::in_statements() const { return open_.empty() || open_.back().type == Tokens::BRACE_OPEN; }

@@ -64,7 +64,7 @@ Function* TreeBuilder::build(Parser::DeclaredSignatureContext* context, Paramete
       named.push_back(item->parameter());
       continue;
     }
-    std::vector<Variable*> dims;
+    Dims dims;
     Parameter others;
     others.span = span_of(*item);
     others.variable = variable(*item->NAME()->getSymbol());
@@ -255,8 +255,12 @@ Stmt* TreeBuilder::module_import(Parser::ModuleImportContext* context) {
 }
 
 Pattern* TreeBuilder::pattern(Parser::PatternContext* context, bool is_mutable) {
+  return context->NAME() ? name_pattern(*context->NAME()->getSymbol(), is_mutable)
+                         : parts(context->parts(), is_mutable);
+}
+
+Pattern* TreeBuilder::parts(Parser::PartsContext* context, bool is_mutable) {
   return nested(span_of(*context), [&] {
-    if (context->NAME()) return name_pattern(*context->NAME()->getSymbol(), is_mutable);
     Pattern made;
     made.span = span_of(*context);
     std::vector<Pattern*> items;
@@ -324,7 +328,15 @@ Function* TreeBuilder::function(Span span, Parser::SignatureContext* signature, 
 Parameter TreeBuilder::parameter(Parser::ParameterContext* context) {
   Parameter made;
   made.span = span_of(*context);
-  made.variable = variable(*context->NAME()->getSymbol());
+  if (context->parts()) {
+    made.pattern = parts(context->parts(), false);
+    Variable whole;
+    whole.span = made.pattern->span;
+    whole.name = names_.intern(text_.substr(whole.span.begin, whole.span.end - whole.span.begin));
+    made.variable = arena_.make<Variable>(whole);
+  } else {
+    made.variable = variable(*context->NAME()->getSymbol());
+  }
   if (context->limits()) made.limits = limits(context->limits());
   if (context->expression()) made.default_value = expression(context->expression());
   return made;
@@ -340,88 +352,12 @@ void TreeBuilder::parameters(Function& function, const std::vector<Parser::Param
   }
   // Annotations come second, since a dimension may have the name of any parameter.
   function.parameters = arena_.copy(built);
-  std::vector<Variable*> dims;
+  Dims dims;
   for (size_t i = 0; i < built.size(); ++i) {
     if (!contexts[i]->annotation()) continue;
     function.parameters[i].annotation = annotation(function, contexts[i]->annotation(), dims);
   }
   if (result) function.returns = annotation(function, result, dims);
-}
-
-Annotation* TreeBuilder::annotation(Function& function, Parser::AnnotationContext* context,
-                                    std::vector<Variable*>& dims) {
-  Annotation* first = nullptr;
-  Annotation** next = &first;
-  for (Parser::AlternativeContext* item : context->alternative()) {
-    *next = alternative(function, item, dims);
-    next = &(*next)->other;
-  }
-  return first;
-}
-
-Annotation* TreeBuilder::alternative(Function& function, Parser::AlternativeContext* context,
-                                     std::vector<Variable*>& dims) {
-  Annotation made;
-  made.span = span_of(*context);
-  const Token& start = *context->start;
-  if (start.getType() == Parser::STRING) made.text = string_of(start);
-  else if (start.getType() != Parser::BRACKET_OPEN) made.base = name_of(start);
-  if (Parser::DimensionsContext* dimensions = context->dimensions()) {
-    made.has_shape = true;
-    std::vector<AnnotatedDim> built;
-    for (Parser::DimensionContext* item : dimensions->dimension()) built.push_back(dimension(function, item, dims));
-    made.dims = arena_.copy(built);
-  }
-  return arena_.make<Annotation>(made);
-}
-
-Limits TreeBuilder::limits(Parser::LimitsContext* context) {
-  Limits made;
-  if (context->low) made.low = limit(context->low);
-  if (context->high) made.high = limit(context->high);
-  made.is_closed = context->op->getType() == Parser::CLOSED_RANGE;
-  const bool is_empty = made.low && made.high && (made.is_closed ? *made.high < *made.low : *made.high <= *made.low);
-  if (is_empty || (!made.low && !made.high) || (made.is_closed && !made.high)) {
-    fail_at(ErrorName::malformed_declaration, span_of(*context), "no number lies in this range");
-  }
-  return made;
-}
-
-double TreeBuilder::limit(Parser::LimitContext* context) {
-  const Token& token = *context->stop;
-  const Number number = read_number(text_of(token), span_of(token), false);
-  if (!number.dtype.empty()) fail_at(ErrorName::malformed_declaration, span_of(token), "a limit is a plain number");
-  const double size = number.is_integer ? static_cast<double>(number.integer) : number.real;
-  return context->start == context->stop ? size : -size;
-}
-
-AnnotatedDim TreeBuilder::dimension(Function& function, Parser::DimensionContext* context,
-                                    std::vector<Variable*>& dims) {
-  const Token& token = *context->start;
-  AnnotatedDim made;
-  made.span = span_of(token);
-  if (token.getType() == Parser::NUMBER) {
-    const Number size = read_number(text_of(token), made.span, false);
-    if (!size.is_integer || !size.dtype.empty()) {
-      fail_at(ErrorName::malformed_declaration, made.span, "a size is a plain int");
-    }
-    made.size = size.integer;
-    return made;
-  }
-  const Name name = name_of(token);
-  if (*name == "_") return made;
-  for (const Parameter& parameter : function.parameters) {
-    if (parameter.variable->name == name) made.variable = parameter.variable;
-  }
-  for (Variable* dim : dims) {
-    if (dim->name == name) made.variable = dim;
-  }
-  if (!made.variable) {
-    made.variable = variable(token);
-    made.binds = true;
-    dims.push_back(made.variable);
-  }
-  return made;
 }
 
 Block* TreeBuilder::body(Parser::FunctionBodyContext* context) {

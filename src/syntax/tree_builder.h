@@ -42,22 +42,30 @@ class TreeBuilder {
   ast::Block* block(Parser::BlockContext* context);
   ast::List<ast::Stmt*> statements(const std::vector<Parser::StatementContext*>& contexts);
   ast::Pattern* pattern(Parser::PatternContext* context, bool is_mutable);
+  ast::Pattern* parts(Parser::PartsContext* context, bool is_mutable);
   ast::Pattern* name_pattern(const antlr4::Token& name, bool is_mutable);
   ast::Function* function(Span span, Parser::SignatureContext* signature, Parser::FunctionBodyContext* body);
   ast::Parameter parameter(Parser::ParameterContext* context);
   void parameters(ast::Function& function, const std::vector<Parser::ParameterContext*>& contexts,
                   Parser::AnnotationContext* result);
   ast::Block* body(Parser::FunctionBodyContext* context);
-  ast::Annotation* annotation(ast::Function& function, Parser::AnnotationContext* context,
-                              std::vector<ast::Variable*>& dims);
-  ast::Annotation* alternative(ast::Function& function, Parser::AlternativeContext* context,
-                               std::vector<ast::Variable*>& dims);
-  ast::Limits limits(Parser::LimitsContext* context);
-  double limit(Parser::LimitContext* context);
-  ast::AnnotatedDim dimension(ast::Function& function, Parser::DimensionContext* context,
-                              std::vector<ast::Variable*>& dims);
   ast::Attribute attribute(Parser::AttributeContext* context);
   void check_target(const ast::Expr& target, bool has_op) const;
+
+  // annotations.cpp
+  /// The names of dimensions that a signature has bound.
+  using Dims = std::vector<ast::Variable*>;
+  ast::Annotation* annotation(ast::Function& function, Parser::AnnotationContext* context, Dims& dims);
+  ast::Annotation* alternative(ast::Function& function, Parser::AlternativeContext* context, Dims& dims);
+  ast::List<ast::Annotation*> parts(ast::Function& function, const std::vector<Parser::AnnotationContext*>& contexts,
+                                    Dims& dims);
+  ast::List<ast::Annotation*> held(ast::Function& function, Parser::BracketedContext* context, Dims& dims);
+  ast::Annotation* held_type(ast::Function& function, Parser::ItemContext* context, Dims& dims);
+  ast::List<ast::AnnotatedDim> sizes(ast::Function& function, Parser::BracketedContext* context, Dims& dims);
+  ast::AnnotatedDim size(ast::Function& function, Parser::ItemContext* context, Dims& dims, bool is_operand);
+  ast::AnnotatedDim named_size(ast::Function& function, const antlr4::Token& name, Dims& dims, bool is_operand);
+  ast::Limits limits(Parser::LimitsContext* context);
+  double limit(Parser::LimitContext* context);
 
   // expression_builder.cpp
   ast::Expr* expression(Parser::ExpressionContext* context);
@@ -113,6 +121,7 @@ class TreeBuilder {
   ast::Module& module_;
   Arena& arena_;
   ast::Function* function_ = nullptr;  // the function being built
+  bool is_described_ = false;          // within a function's type, whose dimensions bind nothing
   int height_ = 0;                     // of the highest node built since its parent was started
 };
 

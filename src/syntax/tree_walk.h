@@ -74,6 +74,20 @@ template <class Body> void for_each_part(const ast::Expr& e, Body&& body) {
   }
 }
 
+/// Calls body(dim) for each size in an annotation and its alternatives, operands before the expression of them.
+template <class Body> void for_each_dim(const ast::Annotation* annotation, Body&& body) {
+  const auto visit = [&](const ast::AnnotatedDim& dim, const auto& self) -> void {
+    if (dim.left) self(*dim.left, self);
+    if (dim.right) self(*dim.right, self);
+    body(dim);
+  };
+  for (; annotation; annotation = annotation->other) {
+    for (const ast::AnnotatedDim& dim : annotation->dims) visit(dim, visit);
+    for (const ast::Annotation* part : annotation->parts) for_each_dim(part, body);
+    for_each_dim(annotation->returns, body);
+  }
+}
+
 /// Visits each node before those in it, in the order of the source.
 void walk_tree(const ast::Function& function, const TreeVisitor& visitor);
 

@@ -54,6 +54,7 @@ enum class DTypeRule : uint8_t {
   compare,     // operands promote -> bool
   predicate,   // a question about floats -> bool (integers are converted to f32)
   bitwise,     // bool or integers
+  shift,       // integers: bools among them count as ints -> the promoted dtype
   select,      // where: bool, then two operands that promote
 };
 

@@ -211,6 +211,8 @@ struct VjpCall {
   EmbeddedGradient* embedded = nullptr;
 };
 
+struct BatchCall;
+
 /// One row of the op table.
 struct OpDef {
   Op op = Op::count_;
@@ -240,6 +242,8 @@ struct OpDef {
   Layout (*view)(const Layout&, const Attrs&) = nullptr;
   /// Computes gradients; null for ops without a derivative, where gradients stop.
   void (*vjp)(VjpCall&) = nullptr;
+  /// Maps a call to all examples of a batch (ops_batch.cpp); null: as the traits say, else example by example.
+  Results (*batch)(const BatchCall&) = nullptr;
 };
 
 /// Infers the types of all results of a call.
@@ -279,6 +283,9 @@ class Ops {
     return call_many(op, std::span<const Operand>(operands.begin(), operands.size()), attrs);
   }
 
+  /// Returns the innermost batch over whose examples the running function is mapped; null if there is none.
+  const Ref<Batch>& batch() const { return batch_; }
+
   /// Sets the most elements of a tensor.
   void limit_elements(int64_t elements) { element_limit_ = elements; }
 
@@ -314,6 +321,10 @@ class Ops {
  private:
   friend class Placement;
   friend class OriginScope;
+  friend class BatchScope;
+  /// Computes or records a checked call; one of a batch's examples is mapped to all of them.
+  void compute(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+               std::span<const TensorType> types, std::span<Tensor> results);
   std::vector<Operand> on_one_device(const OpDef& op, std::span<const Operand> operands);
   Tensor call_elementwise(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
   Tensor call_view(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
@@ -323,6 +334,7 @@ class Ops {
 
   std::optional<Device> place_;
   const Origin* origin_ = nullptr;
+  Ref<Batch> batch_;
   int64_t element_limit_ = kMaxTensorBytes;
 };
 
@@ -352,6 +364,61 @@ class OriginScope {
   Ops& ops_;
   const Origin* const before_;
 };
+
+/// Maps the ops that are called during its lifetime over a batch; with null over none. The batch is open meanwhile.
+class BatchScope {
+ public:
+  BatchScope(Ops& ops, Ref<Batch> batch) : ops_(ops), before_(std::exchange(ops.batch_, std::move(batch))) {
+    if (ops_.batch_) was_open_ = std::exchange(ops_.batch_->is_open, true);
+  }
+  ~BatchScope() {
+    if (ops_.batch_) ops_.batch_->is_open = was_open_;
+    ops_.batch_ = before_;
+  }
+  BatchScope(const BatchScope&) = delete;
+  BatchScope& operator=(const BatchScope&) = delete;
+
+ private:
+  Ops& ops_;
+  const Ref<Batch> before_;
+  bool was_open_ = false;
+};
+
+// ---- Batches ---------------------------------------------------------------------------------------------
+
+/// A checked call on examples of a batch.
+struct BatchCall {
+  Ops& ops;
+  const Ref<Batch>& batch;
+  const OpDef& op;
+  std::span<const Operand> inputs;  // those of an elementwise op have one shape
+  const Attrs& attrs;
+  std::span<const TensorType> types;  // of one example's results
+};
+
+inline bool is_example(const Tensor& tensor) { return static_cast<bool>(tensor->batch); }
+
+/// Returns the level of a tensor's batch; 0 if it is no example.
+inline int batch_level(const Tensor& tensor) { return tensor->batch ? tensor->batch->level : 0; }
+int batch_level(std::span<const Operand> operands);
+/// Returns the level of the innermost batch over which the running function is mapped; 0 if it is not mapped.
+int function_level(const Ops& ops);
+
+/// Returns the tensor that stands for one of these examples, which lie along axis 0.
+Tensor example_of(const Ref<Batch>& batch, const Tensor& examples);
+/// Returns all examples along axis 0: repeated, if the tensor is the same for all.
+Tensor all_examples(Ops& ops, const Ref<Batch>& batch, const Tensor& tensor);
+
+/// Returns the batch over which a call must be mapped: the innermost of the operands, and for random numbers the
+/// innermost of all. Throws Failure if an example has left its function.
+Ref<Batch> batch_of(const Ops& ops, const OpDef& op, std::span<const Operand> operands);
+/// Makes a call for all examples, and fills `results` with what stands for one.
+void map_call(const BatchCall& call, std::span<Tensor> results);
+
+/// Fails since elements of an example are read: there is one for each example.
+[[noreturn]] void fail_read(const Tensor& example);
+
+// ---- Short forms -----------------------------------------------------------------------------------------
 
 // Short forms of ops that C++ code calls often. Axes count from the end when negative.
 Tensor cast(Ops&, const Tensor& x, DType dtype);

@@ -58,6 +58,26 @@ Tensor insert_axis(Ops& ops, const Tensor& x, int64_t axis);
 Tensor flip(Ops& ops, const Tensor& x, int64_t axis);
 Tensor zeros(Ops& ops, const Shape& shape, DType dtype);
 
+// Rules that map calls over a batch: they call the op for all examples, which lie along axis 0.
+// ----------------------------------------------------------------------------------------
+
+/// Maps an op as its traits say: elementwise, along axes, of matrices, or drawing random numbers; any other
+/// example by example.
+Results batch_by_traits(const BatchCall& call);
+/// Calls the op with the same attributes: it takes leading axes for a batch, or keeps all axes.
+Results batch_leading(const BatchCall& call);
+/// Moves the attribute `axis` past the batch, for views.
+Results batch_axis(const BatchCall& call);
+
+Results batch_permute(const BatchCall& call);
+Results batch_expand(const BatchCall& call);
+Results batch_reshape(const BatchCall& call);
+/// Repeats the attribute `view` for each example.
+Results batch_strided(const BatchCall& call);
+Results batch_take(const BatchCall& call);
+/// Multiplies with one matrix for all examples as a single product.
+Results batch_matmul(const BatchCall& call);
+
 inline diff::Var var(VjpCall& call, const Tensor& tensor) { return diff::Var(call.ops, tensor); }
 
 }  // namespace tsl::rows

@@ -216,7 +216,9 @@ Tensor Ops::call_view(const OpDef& def, std::span<const Operand> operands, const
   // Guards the size of a repeating view. Other ops check sizes in each run, but a view may never be read.
   if (def.repeats)
     guard_product(layout.shape, static_cast<double>(kMaxTensorBytes / static_cast<int64_t>(size_of(x.dtype()))));
-  Tensor result = x.with_layout(layout);
+  Tensor result;
+  if (is_example(x)) compute(def, operands, attrs, std::array{TensorType{x.dtype(), layout.shape}}, {&result, 1});
+  else result = x.with_layout(layout);
   after(def, operands, attrs, {&result, 1});
   return result;
 }
@@ -244,9 +246,16 @@ Tensor Ops::finish(const OpDef& def, std::span<const Operand> operands, const At
   const TensorType type = def.infer(operands, attrs);
   check_result(def, def.op == Op::to_device ? attrs.device : device_of(operands), type);
   Tensor result;
-  run(def, operands, attrs, {&type, 1}, {&result, 1});
+  compute(def, operands, attrs, {&type, 1}, {&result, 1});
   after(def, operands, attrs, {&result, 1});
   return result;
+}
+
+void Ops::compute(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
+                  std::span<const TensorType> types, std::span<Tensor> results) {
+  if (const Ref<Batch> batch = batch_of(*this, def, operands))
+    map_call({*this, batch, def, operands, attrs, types}, results);
+  else run(def, operands, attrs, types, results);
 }
 
 Results Ops::call_many(Op op, std::span<const Operand> operands, const Attrs& attrs) {
@@ -267,7 +276,7 @@ Results Ops::call_many(Op op, std::span<const Operand> operands, const Attrs& at
   for (int i = 0; i < def.results; ++i) check_result(def, device_of(operands), types[i]);
   const auto count = static_cast<size_t>(def.results);
   Results results;
-  run(def, operands, attrs, {types.data(), count}, {results.data(), count});
+  compute(def, operands, attrs, {types.data(), count}, {results.data(), count});
   after(def, operands, attrs, {results.data(), count});
   return results;
 }

@@ -190,7 +190,8 @@ void add_indexing(Table& table) {
              .arity = 2,
              .prepare = prepare_take,
              .infer = infer_take,
-             .vjp = vjp_take});
+             .vjp = vjp_take,
+             .batch = batch_take});
   table.add({.op = Op::scatter,
              .name = "scatter",
              .signature = "",

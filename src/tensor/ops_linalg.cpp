@@ -286,7 +286,7 @@ TensorType infer_row_order(Operands operands, const Attrs&, int result) {
 Tensor diagonals(VjpCall& call, Dim n) {
   const Attrs count{.dtype = DType::i64, .count = n};
   const Tensor index = call.ops.call(Op::iota, {Scalar::of(int64_t{0}), Scalar::of(int64_t{1})}, count);
-  return call.ops.call(Op::sub, {insert_axis(call.ops, index, 1), index});
+  return call.ops.call(Op::sub, {insert_axis(call.ops, index, 1), insert_axis(call.ops, index, 0)});
 }
 
 Tensor diagonals(VjpCall& call, const Tensor& like) { return diagonals(call, like.shape()[like.rank() - 1]); }
@@ -588,7 +588,8 @@ void add_linear_algebra(Table& table) {
              .arity = 2,
              .prepare = prepare_matmul,
              .infer = infer_matmul,
-             .vjp = vjp_matmul});
+             .vjp = vjp_matmul,
+             .batch = batch_matmul});
 }
 
 }  // namespace tsl::rows

@@ -178,7 +178,8 @@ void add_structure(Table& table) {
              .arity = 2,
              .prepare = prepare_assign_view,
              .infer = infer_assign_view,
-             .vjp = vjp_assign_view});
+             .vjp = vjp_assign_view,
+             .batch = batch_strided});
   table.add({.op = Op::fold_windows,
              .name = "fold_windows",
              .signature = "",
@@ -203,7 +204,8 @@ void add_structure(Table& table) {
              .arity = 1,
              .prepare = prepare_to_device,
              .infer = infer_like_first,
-             .vjp = vjp_to_device});
+             .vjp = vjp_to_device,
+             .batch = batch_leading});
 }
 
 }  // namespace tsl::rows

@@ -159,11 +159,13 @@ OpDef repeating(OpDef row) {
 }
 
 template <Layout (*kView)(const Layout&, const Attrs&)>
-void add_view(Table& table, OpDef row, Tensor (*prepare)(Ops&, Op, Operands, const Attrs&), void (*vjp)(VjpCall&)) {
+void add_view(Table& table, OpDef row, Tensor (*prepare)(Ops&, Op, Operands, const Attrs&), void (*vjp)(VjpCall&),
+              Results (*batch)(const BatchCall&) = batch_axis) {
   row.prepare = prepare;
   row.infer = infer_view<kView>;
   row.view = kView;
   row.vjp = vjp;
+  row.batch = batch;
   table.add(row);
 }
 
@@ -172,13 +174,13 @@ void add_view(Table& table, OpDef row, Tensor (*prepare)(Ops&, Op, Operands, con
 void add_views(Table& table) {
   add_view<view_permute>(table,
                          view_row(Op::permute, "permute", "permute(x, order)", "x with its axes in another order"),
-                         prepare_permute, vjp_permute);
+                         prepare_permute, vjp_permute, batch_permute);
   add_view<view_expand>(
       table, repeating(view_row(Op::expand, "expand", "expand(x, shape)", "x repeated along axes of extent 1")),
-      prepare_expand, vjp_expand);
+      prepare_expand, vjp_expand, batch_expand);
   add_view<view_reshape>(
       table, view_row(Op::reshape, "reshape", "reshape(x, shape)", "the elements of x, in order, in another shape"),
-      prepare_reshape, vjp_reshape);
+      prepare_reshape, vjp_reshape, batch_reshape);
   add_view<view_slice>(table, view_row(Op::slice, "slice", "", "every step-th element along an axis"), prepare_axis,
                        vjp_pick<view_slice>);
   add_view<view_select>(table, view_row(Op::select, "select", "", "one index along an axis, which goes"), prepare_axis,
@@ -189,7 +191,7 @@ void add_views(Table& table) {
   add_view<view_windows>(table, repeating(view_row(Op::windows, "windows", "", "sliding windows along an axis")),
                          prepare_axis, vjp_windows);
   add_view<view_as_strided>(table, view_row(Op::as_strided, "as_strided", "", "the elements of x that a layout picks"),
-                            prepare_as_strided, vjp_pick<view_as_strided>);
+                            prepare_as_strided, vjp_pick<view_as_strided>, batch_strided);
 }
 
 }  // namespace tsl::rows

@@ -22,6 +22,7 @@ bool is_defined_on_bool(Op op) { return op == Op::add || op == Op::mul || op == 
   for (const Operand& operand : operands) given += (given.empty() ? "" : " and ") + describe(operand);
   std::vector<std::string> hints;
   if (wanted == "numbers") hints = {"`i64(x)` makes 0 and 1 of bools"};
+  if (wanted == "integers") hints = {"`i64(x)` makes integers"};
   if (wanted == "bools or integers") hints = {"comparisons make bools: `(x > 0) & (y > 0)`"};
   fail_with(ErrorName::wrong_dtype, fmt::format("{}: expected {}, got {}", op.name, wanted, given), std::move(hints));
 }
@@ -66,6 +67,9 @@ DType operand_dtype(const OpDef& op, std::span<const Operand> operands) {
       return dtype;
     case DTypeRule::bitwise:
       if (is_float(dtype)) fail_operands(op, operands, "bools or integers");
+      return dtype;
+    case DTypeRule::shift:
+      if (!is_integer(dtype)) fail_operands(op, operands, "integers");
       return dtype;
     case DTypeRule::compare:
     case DTypeRule::select: break;

@@ -29,10 +29,8 @@ constexpr std::array<Row, kScalarOpCount> kRows = {{
     {"to_boolean", 1, DTypeRule::compare},
     {"to_integer", 1, DTypeRule::same},
     {"to_real", 1, DTypeRule::floating},
-    {"left_shift", 2, DTypeRule::same},
-    {"right_shift", 2, DTypeRule::same},
 }};
-static_assert(kRows.back().name == "right_shift");
+static_assert(kRows.back().name == "to_real");
 
 constexpr const Row& row_of(ScalarOp op) { return kRows[static_cast<size_t>(op)]; }
 
@@ -183,7 +181,9 @@ template <class Body> Scalar compare_exactly(Scalar a, Scalar b, Body body) {
 }
 
 template <ScalarOp kOp, bool kFallible, class Body> Scalar binary(Scalar a, Scalar b, Body body) {
-  if constexpr (computes_in_floats(kOp)) {
+  if constexpr (is_shift(kOp)) {
+    return shifted(kOp, a, b);
+  } else if constexpr (computes_in_floats(kOp)) {
     return Scalar::of(body(a.as_real(), b.as_real()));
   } else {
     if (is_real(a) || is_real(b)) {
@@ -242,6 +242,7 @@ ScalarType result_type(ScalarOp op, ScalarType a, ScalarType b) {
     case DTypeRule::same:
     case DTypeRule::arithmetic:
     case DTypeRule::bitwise:
+    case DTypeRule::shift:
     case DTypeRule::select: break;
   }
   if (keeps_booleans(op) && a == ScalarType::boolean && b == ScalarType::boolean) return ScalarType::boolean;
@@ -274,8 +275,6 @@ Scalar apply(ScalarOp op, Scalar a, Scalar b) {
     case ScalarOp::to_boolean: return Scalar::of(is_real(a) ? a.real != 0 : integer_of(a) != 0);
     case ScalarOp::to_integer: return Scalar::of(a.as_integer());
     case ScalarOp::to_real: return Scalar::of(a.as_real());
-    case ScalarOp::left_shift:
-    case ScalarOp::right_shift: return shifted(op, a, b);
     case ScalarOp::count_: break;
   }
   __builtin_unreachable();

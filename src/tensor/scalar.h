@@ -59,7 +59,7 @@ inline int64_t wrapping_mul(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-/// The ops on host numbers: elementwise ops of one and two operands, conversions, and shifts of ints.
+/// The ops on host numbers: elementwise ops of one and two operands, and conversions.
 enum class ScalarOp : uint8_t {
 #define TSL_UNARY(name, ...) name,
 #define TSL_BINARY(name, ...) name,
@@ -71,16 +71,13 @@ enum class ScalarOp : uint8_t {
   to_boolean,
   to_integer,
   to_real,
-  left_shift,
-  right_shift,
   count_
 };
 inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::count_);
 
 bool is_binary(ScalarOp op);
 constexpr bool is_shift(ScalarOp op) { return op == ScalarOp::left_shift || op == ScalarOp::right_shift; }
-/// Returns the dtype rule of the op's row. to_boolean has `compare`, to_integer `same`, to_real `floating`, shifts
-/// `same`.
+/// Returns the dtype rule of the op's row. to_boolean has `compare`, to_integer `same`, to_real `floating`.
 DTypeRule dtype_rule(ScalarOp op);
 std::string_view name_of(ScalarOp op);
 std::optional<ScalarOp> scalar_op_named(std::string_view name);

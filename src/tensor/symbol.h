@@ -142,6 +142,9 @@ class Dim {
   const Symbol* symbol_ = nullptr;
 };
 
+/// Returns the size as a number, if it is a symbol of a trace that has ended.
+inline Dim settled(Dim size) { return size.symbol() && size.symbol()->table->is_closed() ? Dim(size.hint()) : size; }
+
 /// Guards that the product of sizes is at most `limit`, as it is in this run, computed without overflow.
 void guard_product(std::span<const Dim> sizes, double limit);
 

@@ -91,6 +91,8 @@ Tensor Tensor::with_layout(const Layout& layout) const {
   view->device = data_->device;
   view->recording = data_->recording;
   view->node = data_->node;
+  view->batch = data_->batch;
+  view->examples = data_->examples;
   return view;
 }
 

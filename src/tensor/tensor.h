@@ -89,6 +89,24 @@ class Recording : public Counted {
   virtual ~Recording() = default;
 };
 
+/// One run of a mapped function: in it, a tensor stands for one example of a batch, and its elements cannot be read.
+/// (ops_batch.cpp maps the op calls.)
+class Batch final : public Recording {
+ public:
+  Batch(Dim size, Ref<Batch> outer)
+      : outer(std::move(outer)), level(this->outer ? this->outer->level + 1 : 1), size_(size) {}
+
+  /// Returns the number of examples.
+  Dim size() const { return settled(size_); }
+
+  const Ref<Batch> outer;  // the run in which this one takes place
+  const int level;         // 1 for the outermost
+  bool is_open = false;    // whether the run goes on
+
+ private:
+  const Dim size_;
+};
+
 /// The target of Tensor handles. Immutable once shared: the interpreter writes in place only if it has the only
 /// reference to the TensorData and to the Storage.
 struct TensorData : Counted {
@@ -98,6 +116,8 @@ struct TensorData : Counted {
   Recording* recording = nullptr;  // set while deferred
   Ref<Storage> storage;            // null while deferred
   Layout layout;                   // for a deferred tensor: the view of its node's (contiguous) output
+  Ref<Batch> batch;                // set for one example of a batch, which is deferred as long as it exists
+  Ref<TensorData> examples;        // then all examples, along axis 0
   static TensorData* make();
   static void destroy(TensorData* data);  // to a per-thread free list, since every op makes and destroys tensors
 };

@@ -12,7 +12,8 @@ const LibrarySource* Library::module(std::string_view name) const {
 std::vector<std::string> Library::module_names() const {
   std::vector<std::string> names;
   for (const LibrarySource& source : sources) {
-    if (!source.is_prelude()) names.emplace_back(source.name);
+    const bool is_part = source.name.find('/') != source.name.npos;  // which only the library imports
+    if (!source.is_prelude() && !is_part) names.emplace_back(source.name);
   }
   return names;
 }

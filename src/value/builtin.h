@@ -49,6 +49,12 @@ constexpr Builtin with_effect(Builtin row) {
   return row;
 }
 
+/// A number that has a name.
+struct Constant {
+  std::string_view name;
+  double value;
+};
+
 /// Code in the language that comes with the program: a module, or a part of the prelude, whose functions are builtins.
 struct LibrarySource {
   std::string_view name;  // as imported: "nn"; parts of the prelude are "prelude" or "prelude/…"
@@ -60,16 +66,17 @@ struct LibrarySource {
 struct Library {
   std::vector<std::span<const Builtin>> builtins;
   std::span<const LibrarySource> sources;
+  std::span<const Constant> constants = {};
   /// Returns the module of that name; null if there is none.
   const LibrarySource* module(std::string_view name) const;
   std::vector<std::string> module_names() const;
 };
 
-/// All builtins by name: C++ functions, dtypes, and the composites of the prelude, which are written in TSL.
+/// All builtins by name: C++ functions, dtypes, constants, and the composites of the prelude, which are written in TSL.
 class Builtins {
  public:
   virtual ~Builtins() = default;
-  /// Returns a builtin that needs no loading, a C++ function or a dtype; null if there is none.
+  /// Returns a builtin that needs no loading, a C++ function, a dtype or a constant; null if there is none.
   virtual const Value* native(Name name) const = 0;
   /// Returns the C++ function of that name, even if a dtype has the same name (bool).
   virtual const Value* row(std::string_view name) const = 0;
@@ -81,6 +88,8 @@ class Builtins {
   virtual const Value* find(Name name) = 0;
   /// Returns the type of the host program's values that has this name; null if there is none.
   virtual const ForeignType* foreign_type(Name name) const = 0;
+  /// Returns the library's modules and the parts of its prelude.
+  virtual std::span<const LibrarySource> library_sources() const = 0;
   /// All builtins, in alphabetical order.
   virtual std::vector<std::string> names() const = 0;
 

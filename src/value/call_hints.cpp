@@ -42,6 +42,21 @@ constexpr Mistake kMistakes[] = {
     {"cross_entropy", "labels", kListBits, "`tensor(xs)` makes a tensor of a list of labels"},
 };
 
+/// What serves where a function of another language has a parameter.
+struct MissingParameter {
+  std::string_view function;
+  std::string_view parameters;  // words; "": any
+  std::string_view hint;
+};
+
+constexpr MissingParameter kMissingParameters[] = {
+    {"print", "end sep flush",
+     "`print` ends its line and puts blanks between values; an f-string joins them: `print(f\"{a}{b}\")`"},
+    {"print", "file", "`eprint(x)` writes to standard error, `append_text(path, text)` to a file"},
+    {"dict", "", "`{a: 1}` is a record, `[\"a\": 1]` a map"},
+    {"tensor", "requires_grad", "grad(f) and value_and_grad(f) differentiate a function"},
+};
+
 /// Functions that take one list where others take several arguments.
 constexpr std::string_view kTakeLists = "tensor zeros ones rand randn concat stack";
 
@@ -67,6 +82,10 @@ constexpr ParameterAlias kParameterAliases[] = {
     {"strides step", "stride step"},
     {"pad", "padding"},
     {"wd decay l2", "weight_decay"},
+    {"argnums argnum", "wrt"},
+    {"in_dims", "in_axes"},
+    {"out_dims", "out_axes"},
+    {"primals", "args"},
     {"sep delimiter delim", "by separator"},
     {"reverse desc", "descending"},
     {"target y labels label", "targets labels"},
@@ -115,6 +134,14 @@ std::string parameter_for(std::string_view name, const std::vector<std::string>&
     }
   }
   return nearest_name(name, parameters);
+}
+
+std::string hint_for_parameter(const Signature& signature, std::string_view name) {
+  for (const MissingParameter& each : kMissingParameters) {
+    const bool is_meant = each.parameters.empty() || has_word(each.parameters, name);
+    if (each.function == signature.function && is_meant) return std::string(each.hint);
+  }
+  return "";
 }
 
 std::optional<Wanted> wanted_by(std::string_view kind) {

@@ -20,6 +20,8 @@ std::string usage(const Signature& signature, bool with_defaults);
 /// Returns the parameter that is meant by a name that the function has not: the one of another library's name, else the
 /// nearest; "" if none is.
 std::string parameter_for(std::string_view name, const std::vector<std::string>& parameters);
+/// Returns a hint for a call that names a parameter which other languages have; "" if there is none.
+std::string hint_for_parameter(const Signature& signature, std::string_view name);
 /// Returns what a kind of value, as annotations name it, wants; nothing if there is no one way to make it.
 std::optional<Wanted> wanted_by(std::string_view kind);
 

@@ -322,10 +322,17 @@ bool is_known_leaf(const Value& leaf) {
   return !leaf.is(Tag::symbol) && !has_prefix && !(leaf.is(Tag::tensor) && leaf.tensor_data()->recording != nullptr);
 }
 
+/// Whether a value has parts whose elements cannot be read: formatting it at once says so.
+bool holds_example(const Ops& ops, const Value& value) {
+  return ops.batch() &&
+         any_leaf(value, [](const Value& leaf) { return leaf.is(Tag::tensor) && leaf.tensor_data()->batch; });
+}
+
 }  // namespace
 
 bool is_known(Context& context, const Value& value) {
-  return !context.runtime().is_tracing() || !any_leaf(value, [](const Value& leaf) { return !is_known_leaf(leaf); });
+  return !context.runtime().is_tracing() || holds_example(context.ops(), value) ||
+         !any_leaf(value, [](const Value& leaf) { return !is_known_leaf(leaf); });
 }
 
 }  // namespace tsl

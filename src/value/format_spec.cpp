@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/calendar.h"
 #include "base/error_names.h"
 #include "base/number_text.h"
 #include "base/run_watch.h"
@@ -45,6 +46,7 @@ namespace {
 
 bool is_align(char c) { return c == '<' || c == '>' || c == '^'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 int read_number(std::string_view text, size_t& at, int limit) {
   int number = 0;
@@ -70,6 +72,11 @@ std::string hint_for_spec(std::string_view text) {
 }  // namespace
 
 FormatSpec::FormatSpec(std::string_view text) : text_(text) {
+  is_moment_ = text.size() > 1 && text[0] == '%' && is_letter(text[1]);
+  if (is_moment_) {
+    format_moment(0, text);  // fails for an unknown directive
+    return;
+  }
   size_t at = 0;
   auto bad = [&] {
     fail_with(ErrorName::malformed_format, fmt::format("'{}' is not a format spec", text), {hint_for_spec(text)});
@@ -101,6 +108,7 @@ FormatSpec::FormatSpec(std::string_view text) : text_(text) {
 
 void FormatSpec::unsuitable(const std::string& given) const {
   std::vector<std::string> hints;
+  if (is_moment_) hints = {"these directives show a time in seconds since 1970, such as `now()`"};
   if (given == "a float" && type_is("bBcdoxX"))
     hints = {"`{int(x):d}` formats an int, `{x:.0f}` a float without digits"};
   if (given == "an int" && precision_ >= 0 && type_ == 0)
@@ -146,6 +154,7 @@ std::string FormatSpec::with_parts(std::string text) const {
 
 std::string FormatSpec::apply(int64_t value) const {
   if (empty()) return fmt::format("{}", value);
+  if (is_moment_) return format_moment(static_cast<double>(value), text_);
   if (type_is("aAeEfFgG%")) return apply(static_cast<double>(value));
   if (precision_ >= 0 || type_is("s")) unsuitable("an int");
   if (type_is("c") && (value < 0 || value > 127 || has_numeric_flags_)) unsuitable("this int");
@@ -155,6 +164,7 @@ std::string FormatSpec::apply(int64_t value) const {
 
 std::string FormatSpec::apply(double value) const {
   if (empty()) return float_text(value);
+  if (is_moment_) return format_moment(value, text_);
   if (type_is("bBcdoxXs")) unsuitable("a float");
   if (type_is("%")) return with_parts(fmt::format(fmt::runtime(plain()), without_nan_sign(100 * value)) + "%");
   const bool is_shortest = type_ == 0 && precision_ < 0;
@@ -183,7 +193,8 @@ std::string FormatSpec::apply(bool value) const {
 }
 
 std::string FormatSpec::apply(std::string_view value, std::string_view type) const {
-  if (has_numeric_flags_ || (type_ != 0 && type_ != 's')) unsuitable(type == "nil" ? "nil" : fmt::format("a {}", type));
+  if (is_moment_ || has_numeric_flags_ || (type_ != 0 && type_ != 's'))
+    unsuitable(type == "nil" ? "nil" : fmt::format("a {}", type));
   const bool is_padded = value.size() / kMostBytesPerPoint < static_cast<size_t>(width_);
   if (empty() || (!is_padded && precision_ < 0)) {
     require_host_bytes(value.size());

@@ -15,7 +15,7 @@ std::string float_text(double value);
 std::string float_text(double value, DType dtype);
 
 /// A checked format spec, [[fill]align][sign][#][0][width][, or _][.precision][type]: as for std::format, with the
-/// separators and the type % of Python.
+/// separators and the type % of Python; or the directives of a time in seconds since 1970: "%Y-%m-%d".
 class FormatSpec {
  public:
   /// Parses a spec; throws Failure (value) if it is invalid.
@@ -39,6 +39,7 @@ class FormatSpec {
   bool type_is(std::string_view types) const { return type_ != 0 && types.find(type_) != std::string_view::npos; }
 
   std::string text_;
+  bool is_moment_ = false;          // the whole text is directives of a time
   std::string alignment_;           // fill and align, or ""
   bool has_numeric_flags_ = false;  // a sign, #, 0 or a separator
   bool alternate_ = false;

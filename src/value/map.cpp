@@ -16,6 +16,7 @@ namespace tsl {
 namespace {
 
 constexpr size_t kMinSlots = 8;
+constexpr size_t kShortText = 64;   // is compared without a poll
 constexpr size_t kMinRemoved = 16;  // fewer removed keys are not worth a new list of keys
 
 uint64_t mixed(uint64_t x) {
@@ -75,7 +76,10 @@ bool same_numbers(const Value& a, const Value& b) {
 bool same_keys(const Value& a, const Value& b, bool is_strict) {
   if (is_number_key(a) && is_number_key(b) && !is_strict) return same_numbers(a, b);
   if (a.tag() != b.tag()) return false;
-  if (a.is(Tag::string)) return equal_texts(a.as<String>().text, b.as<String>().text);
+  if (a.is(Tag::string)) {
+    const std::string &x = a.as<String>().text, &y = b.as<String>().text;
+    return x.size() == y.size() && (x.size() <= kShortText ? x == y : equal_texts(x, y));
+  }
   if (a.is(Tag::range)) {
     return identical(a.as<Range>().begin, b.as<Range>().begin) && identical(a.as<Range>().end, b.as<Range>().end);
   }

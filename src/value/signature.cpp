@@ -5,6 +5,7 @@
 
 #include "base/error_names.h"
 #include "value/call_hints.h"
+#include "value/format.h"
 #include "value/hints.h"
 #include "value/numbers.h"
 
@@ -49,8 +50,9 @@ size_t parameter_named(const Signature& signature, Name name, size_t argument) {
   std::vector<std::string> candidates;
   for (const ParameterInfo& parameter : signature.parameters) candidates.push_back(*parameter.name);
   std::string near = parameter_for(*name, candidates);
-  std::string hint =
-      near.empty() ? fmt::format("write `{}`", usage(signature, true)) : fmt::format("did you mean '{}'?", near);
+  std::string hint = hint_for_parameter(signature, *name);
+  if (hint.empty() && !near.empty()) hint = fmt::format("did you mean '{}'?", near);
+  if (hint.empty()) hint = fmt::format("write `{}`", usage(signature, true));
   fail_at(ErrorName::unknown_parameter, argument, fmt::format("{} has no parameter '{}'", signature.function, *name),
           std::move(hint));
 }
@@ -135,10 +137,11 @@ size_t bind_arguments(const Signature& signature, Value* slots, size_t given, co
   }
   for (size_t i = positional; i < parameters; ++i) {
     if (slots[i].is(Tag::absent) && !signature.parameters[i].has_default) {
-      std::string hint =
-          signature.function == "<lambda>"
-              ? fmt::format("the function that is called has the parameters {}", parameter_list(signature))
-              : fmt::format("write `{}`", usage(signature, false));
+      const bool is_lambda = signature.function == "<lambda>";
+      const std::string list = parameter_list(signature);
+      std::string hint = is_lambda ? "the function that is called has the parameters " + list
+                                   : fmt::format("write `{}`", usage(signature, false));
+      if (is_lambda && given == 1) hint += fmt::format("; `fn({})` takes one argument apart", list);
       fail_with(ErrorName::missing_argument,
                 fmt::format("{} is missing its argument '{}'", signature.function, *signature.parameters[i].name),
                 hints_of(std::move(hint)));
@@ -156,6 +159,101 @@ int argument_position(const Signature& signature, std::string_view name, size_t 
     if (*shape->names[i] == name) return static_cast<int>(positional + i);
   }
   return -1;
+}
+
+// ---- Texts ---------------------------------------------------------------------------------------------
+
+namespace {
+
+bool is_sum(const TypeAlternative::Dim& dim) { return dim.op == ScalarOp::add || dim.op == ScalarOp::sub; }
+
+const char* symbol_of(ScalarOp op) {
+  if (op == ScalarOp::add) return "+";
+  if (op == ScalarOp::sub) return "-";
+  return op == ScalarOp::mul ? "*" : "//";
+}
+
+std::string operand_text(const TypeAlternative::Dim& dim, bool is_bare) {
+  return is_bare ? dim_text(dim) : "(" + dim_text(dim) + ")";
+}
+
+/// Joins the texts of the first `count` parts, each behind the name of its field if it has one.
+std::string parts_text(const TypeAlternative& type, size_t count) {
+  std::string text;
+  for (size_t i = 0; i < count; ++i) {
+    if (i > 0) text += ", ";
+    if (!type.fields.empty()) text += *type.fields[i] + ": ";
+    text += annotation_text(type.parts[i]);
+  }
+  return text;
+}
+
+std::string kind_text(const TypeAlternative& type) {
+  if (!type.has_parts) return type.kind->name;
+  const size_t count = type.parts.size() - type.has_result;
+  if (type.is_function()) {
+    const std::string signature = "fn(" + parts_text(type, count) + ")";
+    return type.has_result ? signature + " -> " + annotation_text(type.parts.back()) : signature;
+  }
+  if (type.kind->tags & tag_bit(Tag::record)) return "{" + parts_text(type, count) + "}";
+  return type.kind->name + ("[" + parts_text(type, count) + "]");
+}
+
+std::string alternative_text(const TypeAlternative& type) {
+  if (type.kind) return kind_text(type);
+  if (type.text) return quoted(*type.text);
+  if (type.foreign) return type.foreign->name;
+  std::string text;
+  for (const TypeAlternative::Dim& dim : type.dims) text += (text.empty() ? "" : ", ") + dim_text(dim);
+  return (type.dtype ? std::string(name_of(*type.dtype)) : "") + (type.has_shape ? "[" + text + "]" : "");
+}
+
+}  // namespace
+
+std::string dim_text(const TypeAlternative::Dim& dim) {
+  if (dim.is_ellipsis) return "...";
+  if (dim.size >= 0) return std::to_string(dim.size);
+  if (!dim.op) return dim.name ? *dim.name : "_";
+  const TypeAlternative::Dim& left = dim.operands[0];
+  const TypeAlternative::Dim& right = dim.operands[1];
+  return operand_text(left, is_sum(dim) || !is_sum(left)) + " " + symbol_of(*dim.op) + " " +
+         operand_text(right, !right.op || (is_sum(dim) && !is_sum(right)));
+}
+
+std::string declaration_text(const FunctionInfo& function, const SourceMap& sources) {
+  std::string text;
+  for (const ParameterInfo& parameter : function.signature.parameters) {
+    if (!text.empty()) text += ", ";
+    text += parameter.name ? *parameter.name : "_";
+    if (parameter.type) text += ": " + annotation_text(*parameter.type);
+    if (!parameter.has_default) continue;
+    const Span span = parameter.default_span;
+    text += " = " + sources.get(span.source).text().substr(span.begin, span.end - span.begin);
+  }
+  const std::optional<ParameterInfo>& rest = function.signature.rest;
+  if (rest) text += (text.empty() ? "..." : ", ...") + *rest->name;
+  text = function.display_name() + "(" + text + ")";
+  return function.signature.result ? text + " -> " + annotation_text(*function.signature.result) : text;
+}
+
+std::string annotation_text(const ValueType& type) {
+  std::string text;
+  for (const TypeAlternative& each : type.alternatives) text += (text.empty() ? "" : " | ") + alternative_text(each);
+  if (!type.limits) return text;
+  const NumberLimits& limits = *type.limits;
+  text += " in ";
+  if (limits.low) text += fmt::format("{}", *limits.low);
+  text += limits.is_closed ? "..=" : "..";
+  return limits.high ? text + fmt::format("{}", *limits.high) : text;
+}
+
+std::string describe(const ValueType& type) {
+  std::string text;
+  for (size_t i = 0, count = type.alternatives.size(); i < count; ++i) {
+    if (i > 0) text += i + 1 == count ? " or " : ", ";
+    text += alternative_text(type.alternatives[i]);
+  }
+  return text;
 }
 
 }  // namespace tsl

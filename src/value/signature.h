@@ -34,13 +34,18 @@ struct NumberLimits {
   bool is_closed = false;  // whether `high` itself is allowed
 };
 
-/// One alternative of a type: a kind, a tensor (`f32[b, 64]`, `[b, n]`, `f32`), a type of the host program, or a string
-/// that is spelled out.
+struct ValueType;
+
+/// One alternative of a type: a kind, which may say what it holds (`list[int]`, `{x: f32}`), a tensor (`f32[b, 64]`,
+/// `[b, n]`, `f32`), a type of the host program, or a string that is spelled out.
 struct TypeAlternative {
   struct Dim {
-    int64_t size = -1;    // >= 0 for a literal
-    Name name = nullptr;  // null for a literal or `_`
-    uint16_t reg = 0;     // for a name: the register that holds its value
+    int64_t size = -1;           // >= 0 for a literal
+    Name name = nullptr;         // null for the others, and for `_`
+    uint16_t reg = 0;            // for a name: the register that holds its value
+    bool is_ellipsis = false;    // `...`: any number of sizes
+    std::optional<ScalarOp> op;  // of an expression such as 2 * n
+    std::vector<Dim> operands;
   };
   const ValueKind* kind = nullptr;       // null for the others
   Name text = nullptr;                   // for a string
@@ -48,6 +53,13 @@ struct TypeAlternative {
   std::optional<DType> dtype;            // of a tensor
   bool has_shape = false;
   std::vector<Dim> dims;
+  bool has_parts = false;
+  std::vector<ValueType> parts;  // of a list, tuple, map or record, or the parameters of a function and its result
+  std::vector<Name> fields;      // of a record: the name of each part
+  bool has_result = false;       // of a function: whether its last part is the result
+  bool is_function() const { return has_parts && kind->tags & tag_bit(Tag::function); }
+  /// Whether one of the sizes is `...`.
+  bool has_any_rank() const;
 };
 
 /// The annotated type of a parameter or a result: `f32[b, 64]`, `int | nil`, `list | "all"`, `float in 0..=1`, …
@@ -55,6 +67,19 @@ struct ValueType {
   std::vector<TypeAlternative> alternatives;
   std::optional<NumberLimits> limits;  // of numbers, also of those in `integers`
 };
+
+/// Calls visit(dim) for each name of a dimension that has a register, also in the parts of a type.
+template <class Visit> void visit_dim_names(const ValueType& type, Visit&& visit) {
+  const auto visit_dim = [&](const TypeAlternative::Dim& dim, const auto& self) -> void {
+    if (dim.name) visit(dim);
+    for (const TypeAlternative::Dim& operand : dim.operands) self(operand, self);
+  };
+  for (const TypeAlternative& each : type.alternatives) {
+    for (const TypeAlternative::Dim& dim : each.dims) visit_dim(dim, visit_dim);
+    if (each.is_function()) continue;
+    for (const ValueType& part : each.parts) visit_dim_names(part, visit);
+  }
+}
 
 struct ParameterInfo {
   Name name = nullptr;
@@ -107,6 +132,7 @@ size_t bind_arguments(const Signature& signature, Value* slots, size_t given, co
 /// Describe a type: as it is written in an annotation, and in words ("int or nil").
 std::string annotation_text(const ValueType& type);
 std::string describe(const ValueType& type);
+std::string dim_text(const TypeAlternative::Dim& dim);
 
 /// Formats a function as it is declared: "scaled(x, factor: float = 2)". Defaults are as they are in its source.
 std::string declaration_text(const FunctionInfo& function, const SourceMap& sources);

@@ -6,6 +6,7 @@
 #include "value/format.h"
 #include "value/format_spec.h"
 #include "value/hints.h"
+#include "value/map.h"
 #include "value/numbers.h"
 #include "value/signature.h"
 
@@ -15,22 +16,6 @@ namespace {
 
 // A longer text of a value is cut.
 constexpr size_t kMaxValueText = 40;
-
-std::string dims_text(const TypeAlternative& type) {
-  std::string text;
-  for (const TypeAlternative::Dim& dim : type.dims) {
-    if (!text.empty()) text += ", ";
-    text += dim.name ? *dim.name : dim.size >= 0 ? std::to_string(dim.size) : "_";
-  }
-  return "[" + text + "]";
-}
-
-std::string alternative_text(const TypeAlternative& type) {
-  if (type.kind) return type.kind->name;
-  if (type.text) return quoted(*type.text);
-  if (type.foreign) return type.foreign->name;
-  return (type.dtype ? std::string(name_of(*type.dtype)) : "") + (type.has_shape ? dims_text(type) : "");
-}
 
 std::string limits_text(const NumberLimits& limits) {
   if (!limits.high) return fmt::format("at least {}", *limits.low);
@@ -84,7 +69,14 @@ std::string describe(Context& context, const Value& value) {
   return value.is(Tag::tensor) || text == type_name(value) ? text : fmt::format("{} {}", type_name(value), text);
 }
 
-/// Names the subject of a check: "argument 'x'" or "the result".
+/// Where a part lies in the value that holds it: an item of a list, a field of a record, or the value of a map's key.
+struct PathStep {
+  size_t number = 0;
+  Name field = nullptr;
+  const Value* key = nullptr;
+};
+
+/// Names the subject of a check: "argument 'x'" or "the result", or a part of it.
 struct Subject {
   Context& context;
   const Signature& signature;
@@ -93,25 +85,39 @@ struct Subject {
   bool is_result() const { return index == signature.parameters.size(); }
   const ParameterInfo& parameter() const { return is_rest() ? *signature.rest : signature.parameters[index]; }
   bool is_rest() const { return index > signature.parameters.size(); }
+
+  const Subject* whole = nullptr;  // what the value is a part of
+  PathStep step = {};
+  Subject at(PathStep part) const { return {context, signature, frame, index, this, part}; }
+  /// Returns the way from the argument to this part: "[1].w", "" for the argument itself.
+  std::string path() const {
+    if (!whole) return "";
+    if (step.field) return whole->path() + "." + *step.field;
+    return fmt::format("{}[{}]", whole->path(), step.key ? key_label(*step.key) : std::to_string(step.number));
+  }
 };
 
 [[noreturn]] void wrong(const Subject& subject, ErrorName name, const std::string& expected, const Value& value,
                         std::vector<std::string> hints = {}) {
   const std::string& function = subject.signature.function;
+  const std::string found = describe(subject.context, value);
+  const std::string path = subject.path();
   if (subject.is_result()) {
-    fail_with(name,
-              fmt::format("the result of {} must be {}, not {}", function, expected, describe(subject.context, value)),
+    const std::string part = path.empty() ? "" : path + " of ";
+    fail_with(name, fmt::format("{}the result of {} must be {}, not {}", part, function, expected, found),
               std::move(hints));
   }
   const std::string& parameter = *subject.parameter().name;
-  fail_argument(
-      name, parameter,
-      fmt::format("'{}' of {} must be {}, not {}", parameter, function, expected, describe(subject.context, value)),
-      std::move(hints));
+  fail_argument(name, parameter,
+                fmt::format("'{}{}' of {} must be {}, not {}", parameter, path, function, expected, found),
+                std::move(hints));
 }
 
 /// Says in which order a function takes two arguments that fit only when exchanged; "" if there are none.
 std::string hint_to_exchange(const Subject& subject, const Value& value);
+
+/// Says which field a record lacks, how many items a tuple has, or how a function is called.
+std::string hint_for_parts(const ValueType& type, const Value& value);
 
 /// Says how a value of one of a type's alternatives is written.
 std::string hint_to_write(const ValueType& type) {
@@ -155,10 +161,12 @@ std::string hint_for_one_element(const Value& given) {
 [[noreturn]] void wrong_type(const Subject& subject, const ValueType& type, const Value& value, ErrorName name) {
   std::string hint;
   if (name != ErrorName::signature_shape_mismatch) {
-    if (!subject.is_result()) hint = hint_for_argument(subject.signature, *subject.parameter().name, value);
-    if (hint.empty()) hint = hint_to_exchange(subject, value);
+    const bool is_argument = !subject.is_result() && !subject.whole;
+    if (is_argument) hint = hint_for_argument(subject.signature, *subject.parameter().name, value);
+    if (hint.empty()) hint = hint_for_parts(type, value);
+    if (hint.empty() && is_argument) hint = hint_to_exchange(subject, value);
     if (hint.empty()) hint = hint_to_fit(type, value);
-    if (hint.empty() && !subject.is_result()) hint = hint_to_write(type);
+    if (hint.empty() && is_argument) hint = hint_to_write(type);
   }
   if (hint.empty() && takes_one_element(type) && value.is(Tag::tensor)) hint = hint_for_one_element(value);
   wrong(subject, name, describe(type), value, hints_of(std::move(hint)));
@@ -168,9 +176,9 @@ std::string hint_for_one_element(const Value& given) {
 Value& variable_at(Value& reg) { return reg.is(Tag::cell) ? reg.as<Cell>().value : reg; }
 
 bool names_dim(const ValueType& type, Name name) {
-  return std::any_of(type.alternatives.begin(), type.alternatives.end(), [name](const TypeAlternative& each) {
-    return std::any_of(each.dims.begin(), each.dims.end(), [name](const auto& dim) { return dim.name == name; });
-  });
+  bool is_named = false;
+  visit_dim_names(type, [&](const TypeAlternative::Dim& dim) { is_named |= dim.name == name; });
+  return is_named;
 }
 
 /// Fails because two extents differ: names the parameter that bound the dimension. A note shows both types, unless the
@@ -178,7 +186,9 @@ bool names_dim(const ValueType& type, Name name) {
 [[noreturn]] void wrong_dim(const Subject& subject, Name name, Dim bound, Dim found, const Value& value) {
   const Signature& signature = subject.signature;
   const std::string own = subject.is_result() ? "the result" : *signature.parameters[subject.index].name;
-  const std::string quoted = subject.is_result() ? own : fmt::format("'{}'", own);
+  const std::string path = subject.path();
+  const std::string quoted =
+      subject.is_result() ? path + (path.empty() ? "" : " of ") + own : fmt::format("'{}{}'", own, path);
   const bool is_parameter = std::any_of(signature.parameters.begin(), signature.parameters.end(),
                                         [name](const ParameterInfo& p) { return p.name == name; });
   for (size_t i = 0; i < signature.parameters.size() && i <= subject.index && !is_parameter; ++i) {
@@ -187,6 +197,7 @@ bool names_dim(const ValueType& type, Name name) {
     const Value& other = variable_at(subject.frame[i]);
     if (other.is(Tag::absent)) continue;  // its default comes later
     if (i == subject.index) {
+      if (subject.whole) break;  // another part bound it
       fail_argument(ErrorName::signature_shape_mismatch, own,
                     fmt::format("dimension '{}' of {} is both {} and {} in {}", *name, signature.function, bound.hint(),
                                 found.hint(), quoted));
@@ -194,7 +205,7 @@ bool names_dim(const ValueType& type, Name name) {
     const std::string& origin = *signature.parameters[i].name;
     std::vector<std::string> notes;
     if (!subject.is_result()) {
-      notes.push_back(fmt::format("{}: {}   {}: {}", origin, describe(subject.context, other), own,
+      notes.push_back(fmt::format("{}: {}   {}{}: {}", origin, describe(subject.context, other), own, path,
                                   describe(subject.context, value)));
     }
     fail_argument(ErrorName::signature_shape_mismatch, own,
@@ -220,36 +231,82 @@ bool is_unbound(const Subject& subject, const TypeAlternative::Dim& dim, const V
   return bound.is(Tag::absent) || (bound.is_nil() && dim.reg >= subject.signature.parameters.size());
 }
 
-void check_dims(const Subject& subject, const ValueType& type, const TypeAlternative& tensor, const Value& value,
-                const Shape& shape) {
-  if (shape.rank() != static_cast<int>(tensor.dims.size()))
-    wrong_type(subject, type, value, ErrorName::signature_shape_mismatch);
-  for (int i = 0; i < shape.rank(); ++i) {
-    const TypeAlternative::Dim& dim = tensor.dims[static_cast<size_t>(i)];
-    if (dim.size >= 0 && !(shape[i] == Dim(dim.size)))
-      wrong_type(subject, type, value, ErrorName::signature_shape_mismatch);
-    if (!dim.name) continue;
-    Value& bound = variable_at(subject.frame[dim.reg]);
-    if (is_unbound(subject, dim, bound)) {
-      bound = from_dim(shape[i]);
-      continue;
-    }
-    const Dim known = bound_dim(subject, dim, bound);
-    if (!(known == shape[i])) wrong_dim(subject, dim.name, known, shape[i], value);
+/// Computes a size of an annotation; nothing while a name in it is not bound, or where a divisor is 0.
+std::optional<Dim> extent_of(const Subject& subject, const TypeAlternative::Dim& dim) {
+  if (dim.size >= 0) return Dim(dim.size);
+  if (!dim.op) {
+    const Value& bound = variable_at(subject.frame[dim.reg]);
+    return is_unbound(subject, dim, bound) ? std::nullopt : std::optional(bound_dim(subject, dim, bound));
   }
+  const std::optional<Dim> left = extent_of(subject, dim.operands[0]);
+  const std::optional<Dim> right = extent_of(subject, dim.operands[1]);
+  if (!left || !right) return std::nullopt;
+  if (*dim.op == ScalarOp::add) return *left + *right;
+  if (*dim.op == ScalarOp::sub) return *left - *right;
+  if (*dim.op == ScalarOp::mul) return *left * *right;
+  return *right == Dim(0) ? std::nullopt : std::optional(*left / *right);
+}
+
+/// Fails because an extent is not what an expression of dimensions says.
+[[noreturn]] void wrong_extent(const Subject& subject, const TypeAlternative::Dim& dim, Dim wanted, Dim found) {
+  std::string names;
+  const auto note = [&](const TypeAlternative::Dim& each, const auto& self) -> void {
+    for (const TypeAlternative::Dim& operand : each.operands) self(operand, self);
+    if (!each.name) return;
+    const std::string text = fmt::format("{} is {}", *each.name, extent_of(subject, each)->hint());
+    if (names.find(text) == std::string::npos) names += (names.empty() ? ", where " : " and ") + text;
+  };
+  note(dim, note);
+  const std::string path = subject.path();
+  const std::string own = subject.is_result() ? "the result" : *subject.parameter().name;
+  const std::string place =
+      subject.is_result() ? path + (path.empty() ? "" : " of ") + own : fmt::format("'{}{}'", own, path);
+  fail_argument(ErrorName::signature_shape_mismatch, own,
+                fmt::format("dimension '{}' of {} is {}{}, but {} from {}", dim_text(dim), subject.signature.function,
+                            wanted.hint(), names, found.hint(), place));
+}
+
+/// Whether each(dim, extent) holds for all annotated sizes of a shape with as many axes: names that stand alone first,
+/// since others are computed from them.
+template <class Each> bool all_axes(const TypeAlternative& tensor, const Shape& shape, Each each) {
+  const size_t rank = static_cast<size_t>(shape.rank()), count = tensor.dims.size();
+  const bool has_any_rank = tensor.has_any_rank();
+  if (has_any_rank ? rank + 1 < count : rank != count) return false;
+  for (const bool is_computed : {false, true}) {
+    size_t axis = 0;
+    for (const TypeAlternative::Dim& dim : tensor.dims) {
+      if (dim.is_ellipsis) {
+        axis += rank + 1 - count;
+      } else if (const Dim extent = shape[static_cast<int>(axis++)]; dim.op.has_value() == is_computed) {
+        if (!each(dim, extent)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+void check_dims(const Subject& subject, const ValueType& type, const TypeAlternative& tensor, const Value& value) {
+  const bool fits = all_axes(tensor, value.tensor().shape(), [&](const TypeAlternative::Dim& dim, Dim extent) {
+    if (dim.size >= 0) return extent == Dim(dim.size);
+    if (!dim.name && !dim.op) return true;
+    const std::optional<Dim> known = extent_of(subject, dim);
+    if (known && !(*known == extent)) {
+      if (dim.op) wrong_extent(subject, dim, *known, extent);
+      wrong_dim(subject, dim.name, *known, extent, value);
+    }
+    if (!known && dim.name) variable_at(subject.frame[dim.reg]) = from_dim(extent);
+    return true;
+  });
+  if (!fits) wrong_type(subject, type, value, ErrorName::signature_shape_mismatch);
 }
 
 /// Whether check_dims() would pass, up to names that occur twice. Binds nothing.
 bool fits_dims(const Subject& subject, const TypeAlternative& tensor, const Shape& shape) {
-  if (shape.rank() != static_cast<int>(tensor.dims.size())) return false;
-  for (int i = 0; i < shape.rank(); ++i) {
-    const TypeAlternative::Dim& dim = tensor.dims[static_cast<size_t>(i)];
-    if (dim.size >= 0 && !(shape[i] == Dim(dim.size))) return false;
-    if (!dim.name) continue;
-    const Value& bound = variable_at(subject.frame[dim.reg]);
-    if (!is_unbound(subject, dim, bound) && !(bound_dim(subject, dim, bound) == shape[i])) return false;
-  }
-  return true;
+  return all_axes(tensor, shape, [&](const TypeAlternative::Dim& dim, Dim extent) {
+    if (dim.size < 0 && !dim.name && !dim.op) return true;
+    const std::optional<Dim> known = extent_of(subject, dim);
+    return !known || *known == extent;
+  });
 }
 
 bool has_dtype(const TypeAlternative& tensor, const Value& value) {
@@ -257,8 +314,9 @@ bool has_dtype(const TypeAlternative& tensor, const Value& value) {
          (!tensor.dtype || *tensor.dtype == value.tensor_data()->dtype);
 }
 
-/// Whether a value fits an alternative that is no tensor with a shape.
+/// Whether a value fits an alternative without a shape or parts.
 bool fits_kind(const TypeAlternative& type, const Value& value) {
+  if (type.has_parts) return false;
   if (type.kind) return type.kind->tags & tag_bit(type_tag(value)) || (type.kind->fits && type.kind->fits(value));
   if (type.text) return value.is(Tag::string) && value.as<String>().text == *type.text;
   if (type.foreign) return value.is(Tag::foreign) && value.as<Foreign>().type == type.foreign;
@@ -266,16 +324,105 @@ bool fits_kind(const TypeAlternative& type, const Value& value) {
   return has_dtype(type, value) || (type.dtype == DType::boolean && type_tag(value) == Tag::boolean);
 }
 
-void check_shape(const Subject& subject, const ValueType& type, const Value& value) {
+/// Whether a call with `count` arguments suits a function; builtins take what they are given.
+bool takes_arguments(const Value& function, size_t count) {
+  if (!function.is(Tag::function)) return true;
+  const Signature& signature = function.as<Function>().info->signature;
+  const auto is_needed = [](const ParameterInfo& parameter) { return !parameter.has_default; };
+  const auto needed = std::count_if(signature.parameters.begin(), signature.parameters.end(), is_needed);
+  return static_cast<size_t>(needed) <= count && (signature.rest || count <= signature.parameters.size());
+}
+
+/// Whether a value is what an alternative with parts describes, except for these.
+bool fits_outside(const TypeAlternative& type, const Value& value) {
+  if (!(type.kind->tags & tag_bit(value.tag()))) return false;
+  if (type.is_function()) return takes_arguments(value, type.parts.size() - type.has_result);
+  if (value.is(Tag::tuple)) return value.as<Tuple>().items.size() == type.parts.size();
+  return !value.is(Tag::record) || std::all_of(type.fields.begin(), type.fields.end(),
+                                               [&](Name field) { return value.as<Record>().find(field) != nullptr; });
+}
+
+/// Whether each(type, part, place) holds for all parts of a value that fits from outside.
+template <class Each> bool all_parts(const TypeAlternative& type, const Value& value, Each each) {
+  if (type.is_function()) return true;
+  if (value.is(Tag::record)) {
+    for (size_t i = 0; i < type.fields.size(); ++i) {
+      if (!each(type.parts[i], *value.as<Record>().find(type.fields[i]), PathStep{0, type.fields[i]})) return false;
+    }
+    return true;
+  }
+  if (value.is(Tag::map)) {
+    Value key, item;
+    for (int64_t state = 0; next_entry(value, state, key, item);) {
+      if (!each(type.parts[0], key, PathStep{0, nullptr, &key}) ||
+          !each(type.parts[1], item, PathStep{0, nullptr, &key}))
+        return false;
+    }
+    return true;
+  }
+  const bool is_tuple = value.is(Tag::tuple);
+  const std::vector<Value>& items = is_tuple ? value.as<Tuple>().items : value.as<List>().items;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!each(type.parts[is_tuple ? i : 0], items[i], PathStep{i})) return false;
+  }
+  return true;
+}
+
+std::string hint_for_parts(const ValueType& type, const Value& value) {
+  for (const TypeAlternative& each : type.alternatives) {
+    if (!each.has_parts || !(each.kind->tags & tag_bit(value.tag()))) continue;
+    if (value.is(Tag::function)) {
+      return fmt::format("the function is {}", usage(value.as<Function>().info->signature, true));
+    }
+    if (value.is(Tag::tuple)) return fmt::format("it has {} items", value.as<Tuple>().items.size());
+    if (!value.is(Tag::record)) continue;
+    for (const Name field : each.fields) {
+      if (!value.as<Record>().find(field)) return fmt::format("it has no field '{}'", *field);
+    }
+  }
+  return "";
+}
+
+bool holds(const Subject& subject, const ValueType& type, const Value& value);
+
+/// Whether check_alternative() would pass, up to names of dimensions that occur twice. Binds nothing.
+bool holds(const Subject& subject, const TypeAlternative& type, const Value& value) {
+  if (!type.has_parts) return has_dtype(type, value) && fits_dims(subject, type, value.tensor().shape());
+  return fits_outside(type, value) && all_parts(type, value, [&](const ValueType& part, const Value& held, PathStep) {
+           return holds(subject, part, held);
+         });
+}
+
+bool holds(const Subject& subject, const ValueType& type, const Value& value) {
+  return std::any_of(type.alternatives.begin(), type.alternatives.end(), [&](const TypeAlternative& each) {
+    return fits_kind(each, value) || ((each.has_parts || each.has_shape) && holds(subject, each, value));
+  });
+}
+
+void check(const Subject& subject, const ValueType& type, const Value& value);
+
+/// Checks the sizes or the parts of a value against the alternative that is meant, and binds the names of dimensions.
+void check_alternative(const Subject& subject, const ValueType& type, const TypeAlternative& meant,
+                       const Value& value) {
+  if (!meant.has_parts) return check_dims(subject, type, meant, value);
+  all_parts(meant, value, [&](const ValueType& part, const Value& held, PathStep place) {
+    check(subject.at(place), part, held);
+    return true;
+  });
+}
+
+/// Checks a value against the alternatives with a shape or parts. An error is about the nearest one.
+void check_inside(const Subject& subject, const ValueType& type, const Value& value) {
   const TypeAlternative* nearest = nullptr;
   for (const TypeAlternative& each : type.alternatives) {
-    if (!has_dtype(each, value)) continue;
-    if (type.alternatives.size() == 1 || fits_dims(subject, each, value.tensor().shape())) {
-      return check_dims(subject, type, each, value, value.tensor().shape());
-    }
-    if (!nearest || each.dims.size() == static_cast<size_t>(value.tensor().rank())) nearest = &each;
+    const bool is_meant = each.has_parts ? fits_outside(each, value) : each.has_shape && has_dtype(each, value);
+    if (!is_meant) continue;
+    if (type.alternatives.size() == 1 || holds(subject, each, value))
+      return check_alternative(subject, type, each, value);
+    const bool is_near = each.has_shape && each.dims.size() == static_cast<size_t>(value.tensor().rank());
+    if (!nearest || is_near) nearest = &each;
   }
-  if (nearest) check_dims(subject, type, *nearest, value, value.tensor().shape());
+  if (nearest) check_alternative(subject, type, *nearest, value);
   wrong_type(subject, type, value, subject.is_result() ? ErrorName::wrong_result_type : ErrorName::wrong_argument_type);
 }
 
@@ -322,59 +469,26 @@ bool fits_kind(const ValueType& type, const Value& value) {
 void check(const Subject& subject, const ValueType& type, const Value& value) {
   // Only its text decides, or shows in the error.
   if (value.is(Tag::lazy_string)) return check(subject, type, make_string(to_string(subject.context, value)));
-  if (!fits_kind(type, value)) check_shape(subject, type, value);
+  if (!fits_kind(type, value)) check_inside(subject, type, value);
   if (type.limits) check_limits(subject, *type.limits, value);
-  if (type.alternatives.size() == 1) return;
-  for (const TypeAlternative& each : type.alternatives) {
-    for (const TypeAlternative::Dim& dim : each.dims) {
-      if (!dim.name) continue;
-      Value& bound = variable_at(subject.frame[dim.reg]);
-      if (bound.is(Tag::absent)) bound = Value();
-    }
-  }
+  const bool binds_all = type.alternatives.size() == 1 && !type.alternatives[0].has_parts;
+  if (binds_all || subject.whole) return;
+  visit_dim_names(type, [&](const TypeAlternative::Dim& dim) {
+    Value& bound = variable_at(subject.frame[dim.reg]);
+    if (bound.is(Tag::absent)) bound = Value();
+  });
 }
 
 }  // namespace
 
-std::string declaration_text(const FunctionInfo& function, const SourceMap& sources) {
-  std::string text;
-  for (const ParameterInfo& parameter : function.signature.parameters) {
-    if (!text.empty()) text += ", ";
-    text += parameter.name ? *parameter.name : "_";
-    if (parameter.type) text += ": " + annotation_text(*parameter.type);
-    if (!parameter.has_default) continue;
-    const Span span = parameter.default_span;
-    text += " = " + sources.get(span.source).text().substr(span.begin, span.end - span.begin);
-  }
-  const std::optional<ParameterInfo>& rest = function.signature.rest;
-  if (rest) text += (text.empty() ? "..." : ", ...") + *rest->name;
-  text = function.display_name() + "(" + text + ")";
-  return function.signature.result ? text + " -> " + annotation_text(*function.signature.result) : text;
-}
-
-std::string annotation_text(const ValueType& type) {
-  std::string text;
-  for (const TypeAlternative& each : type.alternatives) text += (text.empty() ? "" : " | ") + alternative_text(each);
-  if (!type.limits) return text;
-  const NumberLimits& limits = *type.limits;
-  text += " in ";
-  if (limits.low) text += fmt::format("{}", *limits.low);
-  text += limits.is_closed ? "..=" : "..";
-  return limits.high ? text + fmt::format("{}", *limits.high) : text;
-}
-
-std::string describe(const ValueType& type) {
-  std::string text;
-  for (size_t i = 0, count = type.alternatives.size(); i < count; ++i) {
-    if (i > 0) text += i + 1 == count ? " or " : ", ";
-    text += alternative_text(type.alternatives[i]);
-  }
-  return text;
+bool TypeAlternative::has_any_rank() const {
+  return std::any_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_ellipsis; });
 }
 
 void ParameterInfo::set_type(ValueType annotated) {
   tags = 0;
   for (const TypeAlternative& each : annotated.alternatives) {
+    if (each.has_parts) continue;
     if (each.kind) tags |= each.kind->tags;
     else if (each.dtype == DType::boolean && !each.has_shape) tags |= tag_bit(Tag::boolean);
   }
@@ -382,9 +496,8 @@ void ParameterInfo::set_type(ValueType annotated) {
     tags &=
         ~(tag_bit(Tag::integer) | tag_bit(Tag::real) | tag_bit(Tag::symbol) | tag_bit(Tag::list) | tag_bit(Tag::tuple));
   }
-  const bool has_dims = std::any_of(annotated.alternatives.begin(), annotated.alternatives.end(),
-                                    [](const TypeAlternative& each) { return each.has_shape && !each.dims.empty(); });
-  if (has_dims) tags = 0;  // an alternative without its names makes them nil
+  // An alternative without a name makes it nil.
+  visit_dim_names(annotated, [this](const TypeAlternative::Dim&) { tags = 0; });
   type = std::move(annotated);
 }
 

@@ -138,6 +138,7 @@ Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, 
   const std::vector<Value>* items = sequence_items(v);
   if (!items) {
     std::string hint = v.is_nil() ? hint_for_nil(v) : hint_to_make(Wanted::real, v);
+    if (v.is(Tag::string)) hint = "a tensor holds numbers; texts stay in a list, and `encode(text)` gives their bytes";
     fail_with(ErrorName::wrong_argument_type,
               fmt::format("{}: expected a tensor or numbers, not {}", what, type_name(v)), hints_of(std::move(hint)));
   }

@@ -43,6 +43,10 @@ int64_t position(Context& context, const Value& index, size_t length, const Valu
         ErrorName::wrong_index_type, "an index must be an int, not str",
         {fmt::format("items of a {} are numbered from 0: `x[0]`; a map has keys: `[\"a\": 1]`", type_name(object))});
   }
+  if (index.is(Tag::range)) {
+    fail_with(ErrorName::wrong_index_type, "an index must be an int, not range",
+              {"a part is read with a colon: `x[a:b]`, which ends before b"});
+  }
   const int64_t given = index.is(Tag::integer) ? index.integer() : expect_int(context, index, "an index");
   const int64_t at = given < 0 ? given + static_cast<int64_t>(length) : given;
   if (at < 0 || at >= static_cast<int64_t>(length)) {
@@ -353,6 +357,7 @@ void set_field(Context&, Value& object, Name field, Value value) {
         object.is(Tag::tensor) && *field == "shape" ? "`x = reshape(x, [2, 3])` gives x another shape" : "";
     if (object.is(Tag::list))
       hint = "an item of a list is set with brackets, `xs[0] = v`; a record has fields: `{a: 1}`";
+    if (object.is(Tag::map)) hint = fmt::format("a value of a map is set with brackets: `m[\"{}\"] = v`", *field);
     fail_with(ErrorName::not_assignable, fmt::format("cannot set field '{}' of {}", *field, type_name(object)),
               hints_of(hint.empty() ? hint_for_nil(object) : std::move(hint)));
   }

@@ -284,6 +284,11 @@ namespace {
                               : fmt::format("it has {} to name", some)));
 }
 
+/// Whether a value is a pair that no other refers to.
+bool is_free_pair(const Value& value) {
+  return value.is(Tag::tuple) && value.unique() && value.as<Tuple>().items.size() == 2;
+}
+
 }  // namespace
 
 void unpack(Frame& frame, const Instruction& i) {
@@ -303,7 +308,8 @@ void unpack(Frame& frame, const Instruction& i) {
     frame.base[i.a + rest_at] = source.is(Tag::list) ? make_list(rest.take()) : make_tuple(rest.take());
     for (size_t n = rest_at; n < parts; ++n) frame.base[i.a + n + 1] = take(rest_count + n);
   }
-  if (i.kills_b()) clear(source);
+  const bool is_filled_again = moves && is_free_pair(source);  // by a loop over entries
+  if (i.kills_b() && !is_filled_again) clear(source);
 }
 
 void without(Frame& frame, const Instruction& i) {
@@ -472,8 +478,9 @@ const Value& member_of(Context& context, const Module& module, Name name) {
   if (!cell) {
     std::vector<std::string> candidates, notes;
     for (const auto& entry : module.exports) candidates.push_back(*entry.first);
-    const std::string near = nearest_name(*name, candidates);
-    if (!near.empty()) notes.push_back(fmt::format("did you mean '{}'?", near));
+    const bool is_builtin = context.builtins().contains(name);
+    std::string hint = is_builtin ? fmt::format("'{}' needs no module", *name) : suggest_name(*name, candidates);
+    if (!hint.empty()) notes.push_back(std::move(hint));
     fail_with(ErrorName::unknown_member, fmt::format("module '{}' has no '{}'", module.name, *name), std::move(notes));
   }
   return content(context.runtime(), *cell, name);
@@ -640,6 +647,12 @@ bool next_each(Context& context, Frame& frame, const Instruction& i) {
     return true;
   }
   int64_t position = state.integer();
+  if (has_entries(iterable) && i.b != i.a && is_free_pair(frame.base[i.b])) {  // of the loop's last turn
+    std::vector<Value>& pair = frame.base[i.b].as<Tuple>().items;
+    const bool has_entry = next_entry(iterable, position, pair[0], pair[1]);
+    state.become(position);
+    return has_entry;
+  }
   if (iterable.is(Tag::string) && i.b != i.a) {
     const bool has_character = next_character(iterable.as<String>().text, position, frame.base[i.b]);
     state.become(position);

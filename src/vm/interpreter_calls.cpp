@@ -291,6 +291,7 @@ RegionHooks::CallMode Interpreter::call_mode(const Value& function) {
   return is_asked ? hooks_->call_mode(function) : RegionHooks::CallMode::plain;
 }
 
+/// Calls a builtin. locate() finds the argument that an error is about: to catch it here would unwind twice.
 void Interpreter::call_builtin(Value* slot, size_t count, const CallShape* shape) {
   const BuiltinFunction& native = slot->as<BuiltinFunction>();
   const Signature& signature = context_.builtins().signature(native);
@@ -300,19 +301,17 @@ void Interpreter::call_builtin(Value* slot, size_t count, const CallShape* shape
   values_.reserve(args + slots);
   SlotGuard guard(*this, args, args + slots);
   const size_t bound = bind_arguments(signature, args, count, shape);
-  try {
-    if (native.builtin->may_swap) swap_arguments(signature, args);
-    for (const uint16_t dim : dims) args[dim] = Value::absent();
-    if (!native.builtin->forwards) complete_arguments(context_, signature, args, bound);
-    // Tensors that the builtin makes from numbers and lists are placed on the device of its first tensor.
-    const Value* tensor = std::find_if(args, args + bound, [](const Value& v) { return v.is(Tag::tensor); });
-    const Placement placement(context_.ops(),
-                              tensor == args + bound ? std::nullopt : std::optional(tensor->tensor_data()->device));
-    Value result = native.builtin->function(
-        context_, Args{{args, bound}, native.bound, shape ? shape->positional : count, &native});
-    if (signature.result) check_result(context_, signature, result, args);
-    *slot = std::move(result);
-  } catch (Failure& failure) { rethrow_at_argument(failure, signature, count, shape); }
+  if (native.builtin->may_swap) swap_arguments(signature, args);
+  for (const uint16_t dim : dims) args[dim] = Value::absent();
+  if (!native.builtin->forwards) complete_arguments(context_, signature, args, bound);
+  // Tensors that the builtin makes from numbers and lists are placed on the device of its first tensor.
+  const Value* tensor = std::find_if(args, args + bound, [](const Value& v) { return v.is(Tag::tensor); });
+  const Placement placement(context_.ops(),
+                            tensor == args + bound ? std::nullopt : std::optional(tensor->tensor_data()->device));
+  Value result =
+      native.builtin->function(context_, Args{{args, bound}, native.bound, shape ? shape->positional : count, &native});
+  if (signature.result) check_result(context_, signature, result, args);
+  *slot = std::move(result);
 }
 
 namespace {

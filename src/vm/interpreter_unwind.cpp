@@ -32,17 +32,27 @@ const CallShape* call_shape_of(const Frame& frame) {
 }
 
 /// Returns the position of the argument for a callee's parameter in the call that `caller` runs; -1 if it is not given.
-int argument_of(const Frame& caller, const Frame& callee, const std::string& parameter) {
-  const bool is_from_builtin = (callee.flags & Frame::kEntry) && !(callee.flags & Frame::kRegion);
-  if (is_from_builtin) return -1;
+int argument_of(const Frame& caller, const Signature& callee, const std::string& parameter) {
   const bool is_method = caller.pc->op == Opcode::method || caller.pc->op == Opcode::method_named;
   const bool is_member = is_method && (caller.flags & Frame::kMember);
   const CallShape* shape = call_shape_of(caller);
   if (shape && is_member) ++shape;  // the one without the object
   const size_t given = shape ? shape->count() : caller.pc->b - (is_member ? 1u : 0u);
-  const int at = argument_position(callee.proto->signature, parameter, given, shape);
+  const int at = argument_position(callee, parameter, given, shape);
   return at < 0 ? at : at + is_member;
 }
+
+int argument_of(const Frame& caller, const Frame& callee, const std::string& parameter) {
+  const bool is_from_builtin = (callee.flags & Frame::kEntry) && !(callee.flags & Frame::kRegion);
+  return is_from_builtin ? -1 : argument_of(caller, callee.proto->signature, parameter);
+}
+
+/// Whether a frame runs a call of a builtin, which stands where its result would.
+bool calls_builtin(const Frame& frame) {
+  return has_arguments(frame.pc->op) && frame.pc->op != Opcode::format && frame.base[frame.pc->a].is(Tag::builtin);
+}
+
+const BuiltinFunction& callee(const Frame& frame) { return frame.base[frame.pc->a].as<BuiltinFunction>(); }
 
 /// Names the library function that was called in place of the function that it uses: "mean: axis 7 is …" and not
 /// "sum: axis 7 is …". Drops hints about values that the caller does not see.
@@ -72,6 +82,11 @@ const Handler* handler_of(const Frame& frame) {
 void Interpreter::locate(Error& error) const {
   if (error.is_located) return;
   error.is_located = true;
+  if (error.argument < 0 && !error.parameter.empty() && !frames_.empty()) {
+    const Frame& last = frames_[frames_.size() - 1];
+    if (calls_builtin(last))
+      error.argument = argument_of(last, context_.builtins().signature(callee(last)), error.parameter);
+  }
   const Frame* library = nullptr;  // that runs the function which the program called
   for (size_t i = frames_.size(); i-- > 0;) {
     const Frame& frame = frames_[i];
@@ -190,7 +205,7 @@ Value Interpreter::error_record(const Error& error) const {
   const Source& source = context_.sources().get(error.span.source);
   const bool has_place = error.span.valid();
   const int64_t line = has_place ? source.line_of(error.span.begin) : 0;
-  return make_record({{names.intern("kind"), make_string(std::string(name_of(error.kind())))},
+  return make_record({{names.intern("kind"), make_string(std::string(error.kind_text()))},
                       {names.intern("name"), make_string(std::string(name_of(error.name)))},
                       {names.intern("message"), make_string(error.message)},
                       {names.intern("line"), Value(line)},

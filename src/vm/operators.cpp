@@ -29,7 +29,7 @@ struct OperatorInfo {
   Op tensor;
 };
 
-// `@` and `in` have no scalar form, shifts none of tensors; they are handled before this is read.
+// `@` and `in` have no scalar form; they are handled before this is read.
 constexpr OperatorInfo make_info(BinaryOp op) {
   switch (op) {
     case BinaryOp::add: return {"+", ScalarOp::add, Op::add};
@@ -50,8 +50,8 @@ constexpr OperatorInfo make_info(BinaryOp op) {
     case BinaryOp::bit_or: return {"|", ScalarOp::bit_or, Op::bit_or};
     case BinaryOp::bit_xor: return {"^", ScalarOp::bit_xor, Op::bit_xor};
     case BinaryOp::bit_and: return {"&", ScalarOp::bit_and, Op::bit_and};
-    case BinaryOp::left_shift: return {"<<", ScalarOp::left_shift, Op::mul};
-    case BinaryOp::right_shift: return {">>", ScalarOp::right_shift, Op::floordiv};
+    case BinaryOp::left_shift: return {"<<", ScalarOp::left_shift, Op::left_shift};
+    case BinaryOp::right_shift: return {">>", ScalarOp::right_shift, Op::right_shift};
   }
   return {};
 }
@@ -336,15 +336,9 @@ Value tensor_binary(Context& context, BinaryOp op, const Value& a, const Value& 
     }
     return context.ops().call(Op::pow, {op_operand(a, dying.a), Operand(exponent)});
   }
+  // A host number shifts elements as far as it shifts ints, or fails: elements that count bits cannot.
+  if (op >= BinaryOp::left_shift && is_host_int(b)) apply_scalar(info_of(op).scalar, Value(int64_t{0}), b);
   return context.ops().call(info_of(op).tensor, {op_operand(a, dying.a), op_operand(b, dying.b)});
-}
-
-[[noreturn]] void fail_to_shift(BinaryOp op, const Value& a, const Value& b) {
-  const bool is_left = op == BinaryOp::left_shift;
-  fail_with(
-      ErrorName::wrong_operand_type,
-      fmt::format("'{}' takes ints, not {}", info_of(op).symbol, describe(a.is(Tag::tensor) ? a.tensor() : b.tensor())),
-      {is_left ? "`x * 2 ** n` shifts the elements of a tensor" : "`x // 2 ** n` shifts the elements of a tensor"});
 }
 
 bool is_operand(const Value& v) { return v.is(Tag::tensor) || is_host_number(v); }
@@ -381,7 +375,6 @@ Value binary(Context& context, BinaryOp op, const Value& a, const Value& b, Dyin
   if (op == BinaryOp::in) return contains(context, a, b);
   if (is_operand(a) && is_operand(b)) {
     const bool has_tensor = a.is(Tag::tensor) || b.is(Tag::tensor);
-    if (has_tensor && op >= BinaryOp::left_shift) fail_to_shift(op, a, b);
     if (has_tensor) return tensor_binary(context, op, a, b, dying);
     if (op == BinaryOp::matmul) wrong_operands(op, a, b);
     const bool bits = op >= BinaryOp::bit_or;

@@ -15,6 +15,8 @@ inline const Library& small_library() {
       {"prelude", "## the mean of the elements\nfn mean(x, axis: int | nil = nil) = sum(x, axis: axis) / 2\n"},
       {"shapes",
        "## Areas and lengths.\n\n## width times height\nfn area(width, height = 1) = width * height\nlet unit = 1\n"},
+      {"solids", "from \"./solids/volumes.tsl\" import cube\n"},
+      {"solids/volumes", "## side cubed\nfn cube(side) = side * side * side\n"},
   };
   static const Library library{{rows}, sources};
   return library;

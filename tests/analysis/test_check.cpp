@@ -74,6 +74,17 @@ TEST_CASE("modules are read through a function, with the file that imports them"
   CHECK(broken[0].find("./broken.tsl:1 syntax") == 0);
 }
 
+TEST_CASE("a module of the library exports what it imports from its parts, which others cannot import") {
+  Workspace workspace(small_library());
+  CHECK(
+      found(workspace, "import solids\nsolids.cube()\nsolids.ball(1)") ==
+      Texts{"main.tsl:2 type: cube is missing its argument 'side'", "main.tsl:3 name: module 'solids' has no 'ball'"});
+  CHECK(found(workspace, "from solids import cube\ncube(1, 2)") ==
+        Texts{"main.tsl:2 type: cube takes 1 argument, not 2"});
+  CHECK(found(workspace, "import \"./solids/volumes.tsl\" as v") ==
+        Texts{"main.tsl:1 io: cannot find module './solids/volumes.tsl'"});
+}
+
 TEST_CASE("a source replaces the one of its name, and keeps the spans of others") {
   Workspace workspace(small_library());
   const std::vector<Error> first = check(workspace, "a", "x"), other = check(workspace, "b", "y");

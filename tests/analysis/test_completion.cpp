@@ -43,7 +43,8 @@ TEST_CASE("candidates have a kind and a line about them") {
   CHECK(completed(workspace, "mea|") == Texts{"mean (function) the mean of the elements"});
   CHECK(completed(workspace, "f3|") == Texts{"f32 (type) "});
   CHECK(completed(workspace, "whi|") == Texts{"while (keyword) "});
-  CHECK(completed(workspace, "import |") == Texts{"shapes (module) "});
+  CHECK(completed(workspace, "import |") == Texts{"shapes (module) ", "solids (module) "});
+  CHECK(completed(workspace, "import solids\nsolids.|") == Texts{"cube (function) side cubed"});
 }
 
 TEST_CASE("what a source declares is completed, also below the cursor and in a source that is unfinished") {
@@ -67,6 +68,14 @@ TEST_CASE("literals are known before they run") {
   CHECK(completed(workspace, "let half = fn(x, by = 2) = x / by\nhalf(1, b|").at(0) == "by:  (argument) by = 2");
   CHECK(completed(workspace, "var changed = {left: 1}\nchanged.|").empty());
   CHECK(completed(workspace, "let split = sum([1])\nspl|") == Texts{"split (variable) "});  // no builtin here
+}
+
+TEST_CASE("the fields of a parameter are those of its annotation") {
+  Workspace workspace(small_library());
+  const std::string start = "fn f(model: {weight: f32[n], inner: {deep: int}}, other: int) {\n  ";
+  CHECK(completed(workspace, start + "model.we|\n}") == Texts{"weight (field) "});
+  CHECK(completed(workspace, start + "model.inner.de|\n}") == Texts{"deep (field) "});
+  CHECK(completed(workspace, start + "other.|\n}").empty());
 }
 
 TEST_CASE("the keys of maps and records are completed in brackets") {

@@ -46,6 +46,16 @@ fn worst_second(f, low, high) {
   let slope = fn(x) = weighted(grad(fn(x) = weighted(f(x)))(x) * (1.0 + square(x)))
   return max(map(fn(x) = deviation(slope, x), layouts(low, high)))
 }
+# The largest difference of what vmap gives for all examples from what each gives, of a function and its gradient.
+fn mapped(f, low, high) {
+  seed(5)
+  let x = low + (high - low) * rand([3, 3, 4], dtype: f64)
+  let differs = fn(f) {
+    let each = stack(map(f, [x[0], x[1], x[2]]))
+    return max(abs(vmap(f)(x) - each) / (1.0 + abs(each))).item()
+  }
+  return max(differs(f), differs(grad(fn(x) = weighted(f(x)))))
+}
 let other = 0.4 + rand([3, 4], dtype: f64)
 let row = 0.4 + rand([4], dtype: f64)
 let column = 0.4 + rand([3, 1], dtype: f64)
@@ -69,8 +79,11 @@ const std::map<Op, Use>& written_uses() {
       {Op::expm1, {{"expm1(x)"}}},
       {Op::log, {{"log(x)"}, 0.3, 3}},
       {Op::log1p, {{"log1p(x)"}, -0.6, 2}},
+      {Op::log2, {{"log2(x)"}, 0.3, 3}},
+      {Op::log10, {{"log10(x)"}, 0.3, 3}},
       {Op::sqrt, {{"sqrt(x)"}, 0.3, 3}},
       {Op::rsqrt, {{"rsqrt(x)"}, 0.3, 3}},
+      {Op::cbrt, {{"cbrt(x)"}, 0.3, 3}},
       {Op::sin, {{"sin(x)"}}},
       {Op::cos, {{"cos(x)"}}},
       {Op::tan, {{"tan(x)"}, -1, 1}},
@@ -80,10 +93,17 @@ const std::map<Op, Use>& written_uses() {
       {Op::sinh, {{"sinh(x)"}}},
       {Op::cosh, {{"cosh(x)"}}},
       {Op::tanh, {{"tanh(x)"}}},
+      {Op::acosh, {{"acosh(x)"}, 1.3, 3}},
+      {Op::atanh, {{"atanh(x)"}, -0.7, 0.7}},
       {Op::sigmoid, {{"sigmoid(x)"}}},
       {Op::silu, {{"silu(x)"}}},
       {Op::softplus, {{"softplus(x)"}}},
       {Op::erf, {{"erf(x)"}}},
+      {Op::erfinv, {{"erfinv(x)"}, -0.8, 0.8}},
+      {Op::gamma, {{"gamma(x)", "gamma(x - 3.0)"}, 0.3, 0.7}},
+      {Op::lgamma, {{"lgamma(x)", "lgamma(x - 3.0)", "lgamma(x + 9.0)"}, 0.3, 0.7}},
+      {Op::digamma, {{"digamma(x)", "digamma(x - 3.0)", "digamma(x + 10.0)"}, 0.3, 0.7}},
+      {Op::zeta, {{"zeta(2.0, x)", "zeta(3.0, x - 4.0)", "zeta(row + 2.0, x)"}, 1.3, 1.7}},
       {Op::gelu, {{"gelu(x)"}}},
       {Op::gelu_tanh, {{"gelu_tanh(x)"}}},
       {Op::add, {{"x + x * x", "x * x + row", "column + x * x", "2.0 + x * x", "x[0] + x[:, :1] * x"}}},
@@ -96,6 +116,7 @@ const std::map<Op, Use>& written_uses() {
       {Op::minimum, {{"minimum(x * x, other)", "minimum(x ** 3, 0.3)", "clamp(x ** 3, max: 0.5)"}}},
       {Op::maximum, {{"maximum(x * x, row)", "maximum(0.3, x ** 3)", "clamp(x ** 3, -0.5, 0.5)"}}},
       {Op::atan2, {{"atan2(x, other)", "atan2(row, x)", "atan2(x, 2.0)", "atan2(x[0], x[:, :1])"}, 0.4, 2}},
+      {Op::hypot, {{"hypot(x, other)", "hypot(row, x)", "hypot(x, 2.0)", "hypot(x[0], x[:, :1])"}, 0.4, 2}},
       {Op::where,
        {{"where(x > 0.1, x ** 3, x * column)", "where(other > 0.8, x ** 3, 0.0)", "where(x[:, :1] > 0, 1.0, x * x)"}}},
       {Op::cast, {{"f64(f32(x) * 0) + x * x", "x * f32(2)"}}},
@@ -151,7 +172,7 @@ const std::map<Op, Use>& written_uses() {
          "qr(steep(x), mode: \"complete\")[0] ** 2"}}},
       {Op::svd,
        {{"svd(steep(x))[0] ** 2", "svd(steep(x))[1] ** 2", "svd(steep(x))[2] ** 2", "svd(steep(x).T)[0] ** 2",
-         "svd(steep(x).T)[2] ** 2", "svd(steep(x)[:, :3])[0][:, :1] ** 2 * svd(steep(x))[1]",
+         "svd(steep(x).T)[2] ** 2", "svd(steep(x)[:, :3])[0][:, :1] ** 2 * svd(steep(x))[1][nil]",
          "sum(svd(stack([steep(x), steep(other)]))[1] ** 3)", "svd(steep(x), full_matrices: true)[1] ** 2"}}},
       {Op::lu,
        {{"lu_factor(steep(x))[0] ** 2", "lu_factor(steep(x).T)[0] ** 2", "lu_factor(steep(x)[:, 1:])[0]",
@@ -237,6 +258,32 @@ TEST_CASE("second derivatives agree with differences of the first") {
   }
 }
 
+TEST_CASE("every op with a derivative is mapped over examples, and so is its derivative") {
+  for (const auto& [op, use] : uses()) {
+    for (const char* expression : use.expressions) {
+      Session session;
+      CAPTURE(op_def(op).name, expression);
+      const Value difference = session.engine.run("test.tsl", expression_check("mapped", expression, use));
+      CHECK(difference.real() < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("an op that no rule maps is called for each example") {
+  Session s;
+  Ops& ops = s.engine.ops();
+  const Value masks = s.engine.run("test.tsl", "tensor([[false, true, false], [true, false, false]])");
+  const auto places_in = [&](const Tensor& all) {
+    const Ref<Batch> batch(new Batch(all.shape()[0], {}));
+    const BatchScope mapped(ops, batch);
+    const Tensor places = ops.call(Op::nonzero, {example_of(batch, all)}, {.count = 1});
+    CHECK(places.shape() == Shape{1, 1});
+    return to_repr(s.engine, Value(Tensor(places->examples)));
+  };
+  CHECK(places_in(masks.tensor()) == "i64[2, 1, 1] [[[1]] [[0]]]");
+  CHECK(places_in(slice(ops, masks.tensor(), 0, 0, 0)) == "i64[0, 1, 1] []");
+}
+
 TEST_CASE("gradients of composites agree with differences") {
   const Use use{{"softmax(x)", "log_softmax(x, axis: 0)", "layer_norm(x, row, row)", "rms_norm(x)",
                  "logsumexp(x, axis: 1)", "mean(x * x, axis: 0)", "var(x)", "std(x + other, axis: 1)", "norm(x)",
@@ -251,6 +298,7 @@ TEST_CASE("gradients of composites agree with differences") {
     CAPTURE(expression);
     CHECK(session.engine.run("test.tsl", expression_check("worst", expression, use)).real() < 1e-6);
     CHECK(session.engine.run("test.tsl", expression_check("worst_second", expression, use)).real() < 1e-4);
+    CHECK(session.engine.run("test.tsl", expression_check("mapped", expression, use)).real() < 1e-12);
   }
 }
 

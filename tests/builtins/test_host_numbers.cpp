@@ -107,7 +107,8 @@ DType computing_dtype(const OpDef& def, ScalarType type) {
     case DTypeRule::bitwise:
     case DTypeRule::select: return dtype_of(type);
     case DTypeRule::same:
-    case DTypeRule::arithmetic: break;
+    case DTypeRule::arithmetic:
+    case DTypeRule::shift: break;
   }
   const bool keeps_bools = def.op == Op::minimum || def.op == Op::maximum;
   return type == ScalarType::boolean && !keeps_bools ? DType::i64 : dtype_of(type);
@@ -200,7 +201,8 @@ void check_types(Computer& computer, const OpDef& def, ScalarType type_a, Scalar
   const ScalarOp op = *def.scalar;
   const DType dtype = computing_dtype(def, def.arity == 2 ? std::max(type_a, type_b) : type_a);
   INFO(def.name << " of " << name_of(dtype_of(type_a)) << " and " << name_of(dtype_of(type_b)));
-  if (def.dtype_rule == DTypeRule::bitwise && dtype == DType::f64) {
+  const bool takes_floats = def.dtype_rule != DTypeRule::bitwise && def.dtype_rule != DTypeRule::shift;
+  if (!takes_floats && dtype == DType::f64) {
     CHECK_THROWS_AS(apply(op, points(type_a, false)[0], points(type_b, true)[0]), Failure);
     return;
   }

@@ -227,7 +227,7 @@ TEST_CASE("every builtin gives what NumPy gives, eagerly and compiled", "[oracle
     const std::string_view family = row ? row->as<BuiltinFunction>().builtin->family : "prelude";
     if (family != "host" && family != "maps" && family != "autodiff") builtins.insert(name);
   }
-  for (const std::string module : {"nn", "optim"}) {
+  for (const std::string module : {"nn", "optim", "science"}) {
     const Value value = session.engine.run("modules.tsl", "import " + module + "\n" + module);
     for (const auto& [name, cell] : value.as<Module>().exports) {
       if ((*name)[0] != '_') builtins.insert(*name);

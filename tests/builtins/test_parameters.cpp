@@ -1,9 +1,10 @@
-// Each parameter of each builtin and of each function of nn and optim, given values of every kind.
+// Each parameter of each builtin and of each function of the modules, given values of every kind.
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "base/error.h"
+#include "nn_arguments.h"
 #include "support/session.h"
 #include "value/builtin.h"
 #include "value/signature.h"
@@ -127,6 +128,7 @@ const std::map<std::string, std::string> kFitting = {
     {"attn_mask", "nil"},
     {"is_causal", "false"},
     {"training", "true"},
+    {"from_logits", "true"},
     {"slope", "0.1"},
     {"alpha", "1.0"},
     {"heads", "1"},
@@ -155,6 +157,15 @@ const std::map<std::string, std::string> kFitting = {
     {"reverse", "false"},
     {"logical_not.x", "tensor([true, false])"},
     {"bit_not.x", "arange(3)"},
+    {"y", "ones([2, 3])"},
+    {"iinfo.dtype", "i8"},
+    {"heaviside.values", "0.5"},
+    {"rtol", "0.0"},
+    {"atol", "0.0"},
+    {"equal_nan", "true"},
+    {"nan", "0.0"},
+    {"posinf", "1.0"},
+    {"neginf", "nil"},
     {"int.x", "2"},
     {"float.x", "2"},
     {"bool.x", "true"},
@@ -191,10 +202,13 @@ const std::map<std::string, std::string> kFitting = {
     {"tol", "1e-3"},
     {"rtol", "1e-3"},
     {"max_squarings", "3"},
+    {"polar.x", "eye(2)"},
+    {"arrays", "[eye(2), ones([2, 1])]"},
     {"offset", "1"},
     {"x1", "ones([2, 3])"},
     {"x2", "ones([4, 3])"},
     {"tensordot.axes", "0"},
+    {"cond.p", "2"},
     {"c", "tensor([1, 2, 3])"},
     {"r", "tensor([1, 2])"},
     {"cross.axis", "0"},
@@ -232,6 +246,14 @@ const std::map<std::string, std::string> kFitting = {
     {"f.value_and_grad", "sum"},
     {"grad.f", "sum"},
     {"value_and_grad.f", "sum"},
+    {"vmap.in_axes", "0"},
+    {"vmap.out_axes", "0"},
+    {"with_vjp.rule", "fn(v, y, g) = g"},
+    {"jvp.args", "ones([2])"},
+    {"jvp.tangents", "ones([2])"},
+    {"hessian.f", "sum"},
+    {"hvp.f", "sum"},
+    {"hvp.v", "ones([2, 3])"},
     {"tree_map.f", "fn(v) = v"},
     {"profile.f", "fn() = 1"},
     {"with_range.f", "fn() = 1"},
@@ -246,6 +268,9 @@ const std::map<std::string, std::string> kFitting = {
     {"loc", "1.0"},
     {"random_dirichlet.alpha", "tensor([1.0, 2.0, 3.0])"},
     {"random_dirichlet.shape", "[2]"},
+    {"random_multivariate_normal.mean", "zeros([2])"},
+    {"random_multivariate_normal.cov", "eye(2)"},
+    {"random_multivariate_normal.shape", "[3]"},
     {"random_weibull.a", "2.0"},
     {"random_beta.a", "2.0"},
     {"random_beta.b", "3.0"},
@@ -253,7 +278,6 @@ const std::map<std::string, std::string> kFitting = {
     {"lam", "2.0"},
     {"multinomial.p", "[1.0, 2.0, 3.0]"},
     {"multinomial.replacement", "true"},
-    {"logits", "zeros([2, 3])"},
     {"categorical.shape", "[4, 2]"},
     {"choice.x", "tensor([1.0, 2.0])"},
     {"choice.shape", "[2]"},
@@ -365,8 +389,199 @@ const std::map<std::string, std::string> kFitting = {
     {"optim.sgd.p", "ones([2])"},
     {"optim.adam.p", "ones([2])"},
     {"optim.adamw.p", "ones([2])"},
+    {"optim.lion_init.p", "ones([2])"},
+    {"optim.lion.p", "ones([2])"},
+    {"optim.lion.opt", "optim.lion_init(ones([2]))"},
+    {"optim.lars_init.p", "ones([2])"},
+    {"optim.lars.p", "ones([2])"},
+    {"optim.lars.opt", "optim.lars_init(ones([2]))"},
+    {"optim.adamax_init.p", "ones([2])"},
+    {"optim.adamax.p", "ones([2])"},
+    {"optim.adamax.opt", "optim.adamax_init(ones([2]))"},
+    {"optim.nadam_init.p", "ones([2])"},
+    {"optim.nadam.p", "ones([2])"},
+    {"optim.nadam.opt", "optim.nadam_init(ones([2]))"},
+    {"optim.radam_init.p", "ones([2])"},
+    {"optim.radam.p", "ones([2])"},
+    {"optim.radam.opt", "optim.radam_init(ones([2]))"},
+    {"optim.lamb_init.p", "ones([2])"},
+    {"optim.lamb.p", "ones([2])"},
+    {"optim.lamb.opt", "optim.lamb_init(ones([2]))"},
+    {"optim.adagrad_init.p", "ones([2])"},
+    {"optim.adagrad.p", "ones([2])"},
+    {"optim.adagrad.opt", "optim.adagrad_init(ones([2]))"},
+    {"optim.rmsprop_init.p", "ones([2])"},
+    {"optim.rmsprop.p", "ones([2])"},
+    {"optim.rmsprop.opt", "optim.rmsprop_init(ones([2]))"},
+    {"optim.adadelta_init.p", "ones([2])"},
+    {"optim.adadelta.p", "ones([2])"},
+    {"optim.adadelta.opt", "optim.adadelta_init(ones([2]))"},
+    {"optim.adafactor_init.p", "ones([2])"},
+    {"optim.adafactor.p", "ones([2])"},
+    {"optim.adafactor.opt", "optim.adafactor_init(ones([2]))"},
+    {"optim.muon_init.p", "ones([2, 2])"},
+    {"optim.muon.p", "ones([2, 2])"},
+    {"optim.muon.g", "ones([2, 2])"},
+    {"optim.muon.opt", "optim.muon_init(ones([2, 2]))"},
+    {"optim.lbfgs_init.p", "ones([2, 2])"},
+    {"optim.lbfgs.p", "ones([2, 2])"},
+    {"optim.lbfgs.g", "ones([2, 2])"},
+    {"optim.lbfgs.opt", "optim.lbfgs_init(ones([2, 2]))"},
+    {"optim.accumulate.f", "fn(p, k) = sum(p) * k"},
+    {"optim.accumulate.p", "ones([2])"},
+    {"batches", "[(2.0,)]"},
+    {"scaler", "optim.scaler_init()"},
+    {"growth", "2.0"},
+    {"backoff", "0.5"},
+    {"interval", "2"},
+    {"lr_decay", "0.1"},
+    {"rho", "0.9"},
+    {"initial", "0.5"},
+    {"centered", "true"},
+    {"beta2_decay", "-0.8"},
+    {"momentum_decay", "0.01"},
+    {"trust", "0.01"},
+    {"adjust", "\"original\""},
+    {"history", "2"},
+    {"optim.partition.p", "{a: ones([2]), b: ones([3])}"},
+    {"optim.partition.predicate", "fn(name, x) = name == \"a\""},
+    {"optim.combine.p", "{a: ones([2]), b: ones([3])}"},
+    {"optim.combine.chosen", "{a: zeros([2])}"},
+    {"optim.combine.others", "{b: zeros([3])}"},
+    {"optim.ema_init.p", "ones([2])"},
+    {"optim.ema.p", "ones([2])"},
+    {"average", "zeros([2])"},
+    {"decay", "0.9"},
+    {"milestones", "[2, 4]"},
+    {"power", "2.0"},
+    {"period", "3"},
+    {"pct_start", "0.3"},
+    {"div_factor", "25.0"},
+    {"final_div_factor", "100.0"},
+    {"anneal", "\"linear\""},
+    {"optim.reduce_on_plateau.state", "optim.plateau_init(0.1)"},
+    {"loss", "1.0"},
+    {"patience", "2"},
+    {"threshold", "0.1"},
+    {"cooldown", "1"},
     {"optim.sgd.opt", "optim.sgd_init(ones([2]))"},
     {"optim.adamw.opt", "optim.adamw_init(ones([2]))"},
+    {"convolve.v", "[1.0, 2.0]"},
+    {"convolve.mode", "\"same\""},
+    {"correlate.v", "[1.0, 2.0]"},
+    {"correlate.mode", "\"same\""},
+    {"medfilt.x", "[1.0, 2.0, 0.5]"},
+    {"medfilt.kernel_size", "3"},
+    {"sym", "false"},
+    {"kaiser.beta", "5.0"},
+    {"dct.type", "3"},
+    {"dct.norm", "\"ortho\""},
+    {"idct.type", "3"},
+    {"idct.norm", "\"ortho\""},
+    {"up", "3"},
+    {"down", "2"},
+    {"xp", "[0.0, 1.0, 2.0]"},
+    {"fp", "[1.0, 3.0, 2.0]"},
+    {"interp.left", "0.5"},
+    {"interp.right", "1.5"},
+    {"polyval.p", "[1.0, 2.0]"},
+    {"polyfit.x", "[0.0, 1.0, 2.0]"},
+    {"polyfit.y", "[1.0, 3.0, 2.0]"},
+    {"deg", "1"},
+    {"simpson.y", "ones([2, 3])"},
+    {"dx", "0.5"},
+    {"unwrap.p", "ones([2, 3])"},
+    {"discont", "4.0"},
+    {"period", "5.0"},
+    {"detrend.type", "\"constant\""},
+    {"science.cg.a", "eye(3)"},
+    {"science.cg.b", "ones([3])"},
+    {"science.cg.x0", "zeros([3])"},
+    {"science.bicgstab.a", "eye(3)"},
+    {"science.bicgstab.b", "ones([3])"},
+    {"science.bicgstab.x0", "zeros([3])"},
+    {"science.gmres.a", "eye(3)"},
+    {"science.gmres.b", "ones([3])"},
+    {"science.gmres.x0", "zeros([3])"},
+    {"rtol", "1e-3"},
+    {"atol", "1e-6"},
+    {"maxiter", "9"},
+    {"M", "nil"},
+    {"restart", "5"},
+    {"science.minimize.f", "fn(v) = sum(v * v)"},
+    {"x0", "ones([2])"},
+    {"science.minimize.method", "\"lbfgs\""},
+    {"tol", "1e-3"},
+    {"science.bisect.maxiter", "60"},
+    {"ftol", "1e-6"},
+    {"xtol", "1e-6"},
+    {"gtol", "1e-6"},
+    {"metric", "\"cityblock\""},
+    {"science.squareform.x", "ones([3])"},
+    {"queries", "ones([1, 3])"},
+    {"init", "nil"},
+    {"iterations", "3"},
+    {"science.bisect.a", "-1"},
+    {"science.bisect.b", "2"},
+    {"science.brentq.a", "-1"},
+    {"science.brentq.b", "2"},
+    {"science.odeint.f", "fn(t, y) = y"},
+    {"y0", "ones([2])"},
+    {"t", "[0.0, 0.1]"},
+    {"science.odeint.method", "\"rk4\""},
+    {"max_steps", "100"},
+    {"in1", "ones([3, 3])"},
+    {"in2", "ones([2, 2])"},
+    {"convolve2d.mode", "\"same\""},
+    {"numtaps", "5"},
+    {"cutoff", "0.5"},
+    {"savgol_filter.x", "ones([2, 5])"},
+    {"window_length", "3"},
+    {"polyorder", "1"},
+    {"deriv", "1"},
+    {"delta", "0.5"},
+    {"science.curve_fit.f", "fn(x, p) = p * x"},
+    {"science.curve_fit.x", "[1.0, 2.0]"},
+    {"science.curve_fit.y", "[1.0, 3.0]"},
+    {"p0", "[1.0]"},
+    {"science.uniform_filter.mode", "\"wrap\""},
+    {"science.pareto.alpha", "2.5"},
+    {"sigma", "1.0"},
+    {"truncate", "3.0"},
+    {"science.gaussian_filter.mode", "\"wrap\""},
+    {"science.sobel.mode", "\"wrap\""},
+    {"science.median_filter.mode", "\"wrap\""},
+    {"science.erosion.mode", "\"wrap\""},
+    {"science.dilation.mode", "\"wrap\""},
+    {"cval", "0.5"},
+    {"science.resize.method", "\"nearest\""},
+    {"indices", "[0, 2]"},
+    {"indptr", "[0, 1, 2]"},
+    {"science.csr_to_dense.a", "science.csr_from_dense(eye(3))"},
+    {"science.csr_matmul.a", "science.csr_from_dense(eye(3))"},
+    {"science.csr_transpose.a", "science.csr_from_dense(eye(3))"},
+    {"science.csr_matmul.x", "ones([3])"},
+    {"rate", "1.5"},
+    {"loc", "0.5"},
+    {"concentration", "tensor([0.5, 2.0])"},
+    {"science.beta.a", "1.5"},
+    {"science.beta.b", "2.5"},
+    {"df", "3.0"},
+    {"cov", "eye(3)"},
+    {"science.quad.a", "0.0"},
+    {"science.quad.b", "1.0"},
+    {"epsabs", "1e-6"},
+    {"epsrel", "1e-6"},
+    {"science.quad.limit", "5"},
+    {"science.interp1d.x", "[0.0, 1.0, 2.0]"},
+    {"science.interp1d.y", "[1.0, 3.0, 2.0]"},
+    {"science.cubic_spline.x", "[0.0, 1.0, 2.0]"},
+    {"science.cubic_spline.y", "[1.0, 3.0, 2.0]"},
+    {"science.pchip.x", "[0.0, 1.0, 2.0]"},
+    {"science.pchip.y", "[1.0, 3.0, 2.0]"},
+    {"kind", "\"nearest\""},
+    {"fill_value", "0.0"},
+    {"bc_type", "\"natural\""},
 };
 
 /// Values of each kind.
@@ -401,12 +616,26 @@ const std::pair<const char*, std::vector<const char*>> kSame[] = {
 const std::set<std::string> kCounts = {"axis", "axis0", "axis1",  "shape",    "order",       "reps",        "shift",
                                        "by",   "size",  "step",   "dilation", "k",           "num_classes", "n",
                                        "m",    "num",   "stride", "padding",  "kernel_size", "groups",      "start",
-                                       "end",  "pad",   "wrt",    "heads"};
+                                       "end",  "pad",   "wrt",    "heads",    "output_size"};
 
 /// Parameters of such a name that are numbers to compute with, and whose tensors give tensors.
-const std::set<std::string> kNumbers = {"linspace.start",       "logspace.start",           "geomspace.start",
-                                        "nn.fans.shape",        "optim.linear_warmup.step", "optim.cosine.step",
-                                        "optim.step_decay.step"};
+const std::set<std::string> kNumbers = {"linspace.start",
+                                        "logspace.start",
+                                        "geomspace.start",
+                                        "lerp.start",
+                                        "lerp.end",
+                                        "nn.fans.shape",
+                                        "optim.linear_warmup.step",
+                                        "optim.cosine.step",
+                                        "optim.step_decay.step",
+                                        "optim.multi_step_decay.step",
+                                        "optim.exponential_decay.step",
+                                        "optim.polynomial_decay.step",
+                                        "optim.inverse_sqrt.step",
+                                        "optim.cosine_restarts.step",
+                                        "optim.one_cycle.step",
+                                        "random_binomial.n",
+                                        "random_negative_binomial.n"};
 
 struct Callee {
   std::string name;
@@ -422,7 +651,7 @@ std::vector<Callee> all_functions(Session& s) {
   };
   for (const std::string& name : s.engine.builtins().names())
     add(name, *s.engine.builtins().find(s.engine.names().intern(name)));
-  for (const char* module : {"nn", "optim"}) {
+  for (const char* module : {"nn", "optim", "science"}) {
     const Value value = s.engine.run("modules.tsl", std::string("import ") + module + "\n" + module);
     for (const auto& [name, cell] : value.as<Module>().exports) {
       if ((*name)[0] != '_') add(std::string(module) + "." + *name, cell->value);
@@ -438,10 +667,19 @@ std::vector<Callee> functions(Session& s) {
   return found;
 }
 
+/// Whether a function is one of nn, or of the builtins that are.
+bool is_neural(const Callee& callee) {
+  const std::string& name = callee.name;
+  return name.starts_with("nn.") || name.find("_pool") != name.npos || name == "attention";
+}
+
 const std::string* fitting(const Callee& callee, const ParameterInfo& parameter) {
   for (const std::string& key : {callee.name + "." + *parameter.name, *parameter.name}) {
-    const auto found = kFitting.find(key);
-    if (found != kFitting.end()) return &found->second;
+    for (const auto* arguments : {&kNnArguments, &kFitting}) {
+      if (arguments == &kNnArguments && !is_neural(callee)) continue;
+      const auto found = arguments->find(key);
+      if (found != arguments->end()) return &found->second;
+    }
   }
   return nullptr;
 }
@@ -451,7 +689,7 @@ std::string outcome(Session& s, const std::string& call) {
   INFO(call);
   try {
     s.printed.clear();
-    const std::string value = s.eval("import nn\nimport optim\nseed(1)\nrepr(" + call + ")");
+    const std::string value = s.eval("import nn\nimport optim\nimport science\nseed(1)\nrepr(" + call + ")");
     return s.printed + value;
   } catch (const Failure& failure) {
     CHECK(failure.error().message.find("internal error") == std::string::npos);
@@ -515,7 +753,7 @@ TEST_CASE("an argument that its parameter does not take is refused by name, with
         const bool is_number = given.is(Tag::tensor) && given.tensor().rank() == 0;  // which is read where one fits
         if (is_number && fits(parameters[at], s.engine.run("value.tsl", std::string(value) + ".item()"))) continue;
         for (const bool by_name : {false, true}) {
-          const std::string call = "import nn\nimport optim\n" + call_with(callee, at, value, by_name);
+          const std::string call = "import nn\nimport optim\nimport science\n" + call_with(callee, at, value, by_name);
           INFO(call);
           const Error e = s.error(call);
           const std::string name = callee.name.substr(callee.name.find('.') + 1);
@@ -537,7 +775,7 @@ TEST_CASE("an error of a function in TSL does not speak of its insides") {
   for (const Callee& callee : functions(s)) {
     for (size_t at = 0; at < callee.signature->parameters.size(); ++at) {
       for (const char* value : kValues) {
-        const std::string call = "import nn\nimport optim\n" + call_with(callee, at, value, true);
+        const std::string call = "import nn\nimport optim\nimport science\n" + call_with(callee, at, value, true);
         INFO(call);
         try {
           s.engine.run("call.tsl", call);
@@ -546,7 +784,7 @@ TEST_CASE("an error of a function in TSL does not speak of its insides") {
           CHECK(e.message.find("has no field") == std::string::npos);
           CHECK(e.message.find("does not take") == std::string::npos);
           CHECK(s.engine.sources().get(e.span.source).name() == "call.tsl");
-          CHECK(s.line_of(e) == 3);
+          CHECK(s.line_of(e) == 4);
         }
       }
     }

@@ -42,6 +42,16 @@ TEST_CASE("a declaration gives names, types, limits and defaults") {
   CHECK(describe(*s.parameters[1].type) == "integers or nil");
 }
 
+TEST_CASE("the text of a type is as it is written") {
+  Interner names;
+  for (const char* type :
+       {"f32[..., n, 2 * n]", "[n, n * (n - 1) // 2, n - (n - 1)]", "list[int | nil]", "map[str, list[f32[...]]]",
+        "tuple[int, \"a\"]", "{x: f32[n], y: {}}", "fn(f32[n], int) -> f32[] | nil"}) {
+    const Signature s = parse_signature(fmt::format("f(x: {})", type), names);
+    CHECK(annotation_text(*s.parameters[0].type) == type);
+  }
+}
+
 TEST_CASE("most arguments are checked by their tag alone") {
   Interner names;
   const Signature s = parse_signature("f(a: array, b: integers | nil, c: bool, d: number in 0.., e)", names);

@@ -57,6 +57,16 @@ TEST_CASE("a module is found beside the importing file and runs once") {
   CHECK(s.printed == "util runs\n1 2 3 3 (1, 2)\n");
 }
 
+TEST_CASE("parts of the standard library are no files for a script") {
+  Session s;
+  Folder folder;
+  const std::string main = folder.write("main.tsl", "import \"./nn/losses.tsl\" as losses\nprint(losses.mine)\n");
+  CHECK(error_of(s, main).message.find("cannot find module") == 0);
+  folder.write("nn/losses.tsl", "import nn\nlet mine = nn.mse(1.0, 3.0)\n");
+  s.engine.run_file(main);
+  CHECK(s.printed == "4.0\n");
+}
+
 TEST_CASE("compiled help looks at a module as it is now") {
   Session s;
   Folder folder;

@@ -160,6 +160,11 @@ const GraphCase kDTypeCases[] = {
      [](Graph& g) { node(g, Op::isnan, {read(g, input(g, kShape, DType::i32))}, DType::boolean, kShape); }},
     {"A bitwise op has operands of its own dtype, which is not a float.",
      [](Graph& g) { node(g, Op::bit_not, {read(g, input(g, kShape))}, DType::f32, kShape); }},
+    {"A shift has operands of its own dtype, which is an integer.",
+     [](Graph& g) {
+       const Arg x = read(g, input(g, kShape, DType::boolean));
+       node(g, Op::left_shift, {x, x}, DType::boolean, kShape);
+     }},
     {"The condition of a select is a tensor of bools.",
      [](Graph& g) {
        node(g, Op::where, {read(g, input(g, kShape)), number(1.0), number(2.0)}, DType::f32, kShape);

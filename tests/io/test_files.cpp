@@ -1,4 +1,5 @@
 // Tests tensor files: files of NumPy and safetensors are read, and malformed headers are rejected.
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -259,6 +260,29 @@ TEST_CASE_METHOD(Fixture, "a text that is larger than the memory, or than the ru
   const RunWatch::Scope scope(watch, {});
   CHECK(kind_of() == ErrorKind::limit);
   CHECK(read_text_file(folder.write("short.json", "[1]")) == "[1]");
+}
+
+TEST_CASE_METHOD(Fixture, "a host hears how much of a large file is read") {
+  const std::string path = folder.write("large.txt", "text");
+  std::filesystem::resize_file(path, 100'000'000);
+  RunWatch watch;
+  std::vector<uint64_t> shown;
+  watch.show_reading = [&](std::string_view read, uint64_t done, uint64_t total) {
+    CHECK(read == path);
+    CHECK(total == 100'000'000);
+    shown.push_back(done);
+  };
+  const RunWatch::Scope scope(watch, {});
+  CHECK(read_text_file(path).size() == 100'000'000);
+  REQUIRE(shown.size() >= 2);
+  CHECK(shown.front() > 0);
+  CHECK(shown.front() < 100'000'000);
+  CHECK(std::is_sorted(shown.begin(), shown.end()));
+  CHECK(shown.back() == 100'000'000);
+  shown.clear();
+  std::filesystem::resize_file(path, 1'000'000);
+  read_text_file(path);
+  CHECK(shown.empty());
 }
 
 TEST_CASE_METHOD(Fixture, "what is saved to a link is in the file it names") {

@@ -180,7 +180,9 @@ Gone check_all(std::vector<CorpusProgram> programs, BoundsOf&& bounds_of, May&& 
 bool has(const CorpusProgram& program, const char* text) { return program.code.find(text) != std::string::npos; }
 
 bool has_products(const CorpusProgram& program) {
-  for (const char* product : {" @ ", "matmul", "einsum", "nn.", "conv2d", "attention"}) {
+  // Derivatives of factorisations are products.
+  for (const char* product :
+       {" @ ", "matmul", "einsum", "nn.", "conv2d", "attention", "solve(", "qr(", "svd(", "lu_factor("}) {
     if (has(program, product)) return true;
   }
   return false;

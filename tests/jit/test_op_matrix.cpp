@@ -45,7 +45,10 @@ bool prints_floats(const std::string& printed) {
   return false;
 }
 
-bool takes_integers_only(const MatrixCase& c) { return op_def(c.op).dtype_rule == DTypeRule::bitwise; }
+bool takes_integers_only(const MatrixCase& c) {
+  const DTypeRule rule = op_def(c.op).dtype_rule;
+  return rule == DTypeRule::bitwise || rule == DTypeRule::shift;
+}
 
 }  // namespace
 

@@ -100,9 +100,11 @@ for i in 0..100 {
 }
 
 TEST_CASE("the counts that the tests here rely on do change when they should", "[steady]") {
-  // The number of stored values grows, and with it a list that is an input.
+  // The number of stored values grows, and with it a list that the body reads.
   const Training training(
-      "var kept = []\nfor i in 0..8 {\n  kept = kept + [randn([1000 * (i + 1)])]\n  print(\"step\")\n}\n", 3);
+      "var kept = []\nfor i in 0..8 {\n  kept = kept + [randn([1000 * (i + 1)])]\n  let last = kept[-1]\n"
+      "  print(\"step\")\n}\n",
+      3);
   REQUIRE(training.steps.size() == 8);
   CHECK(training.after(8).system_allocations > training.after(3).system_allocations);
   CHECK(training.after(8).traces > training.after(3).traces);

@@ -16,6 +16,7 @@ class NoBuiltins final : public Builtins {
   bool has_effect(Name) const override { return false; }
   const Value* find(Name) override { return nullptr; }
   const ForeignType* foreign_type(Name) const override { return nullptr; }
+  std::span<const LibrarySource> library_sources() const override { return {}; }
   std::vector<std::string> names() const override { return {}; }
   const Signature& signature(const Builtin&) override { return none_; }
   const Signature& signature(const BuiltinFunction&) override { return none_; }

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the case files of the oracle: generate.py [PART...]. Needs numpy, mpmath, ml_dtypes and onnx."""
+"""Makes the case files of the oracle: generate.py [PART...]. Needs numpy, mpmath, ml_dtypes, torch and onnx."""
+"""Makes the case files of the oracle: generate.py [PART...]. Needs numpy, scipy, mpmath, ml_dtypes and onnx."""
+"""Makes the case files of the oracle: generate.py [PART...]. Needs numpy, scipy, mpmath, ml_dtypes, onnx and torch."""
 
 import importlib
 import os
@@ -11,16 +13,23 @@ SEED = 20261124
 PARTS = {
     "elementwise": "elementwise builtins and operators, by NumPy's long doubles and mpmath",
     "reduce": "reductions, running sums and order, by NumPy",
+    "science": "the module science, by SciPy, and by definitions in NumPy",
     "shape": "builtins that make, move and join elements, by NumPy",
+    "signals": "convolutions, windows, transforms and interpolation, by NumPy and SciPy",
     "index": "reading and writing elements, by NumPy",
     "linear": "products of matrices, by NumPy",
     "linalg": "factorisations and what they give, by mpmath, NumPy and SciPy",
     "neural": "composites, layers and losses, by definitions in NumPy's long doubles",
+    "derivatives": "vmap, derivatives as functions and by rules, by definitions in NumPy",
+    "nn_activations": "activations and losses of nn, by PyTorch in f64",
+    "nn_layers": "layers of nn, by PyTorch in f64",
     "onnx": "the ONNX backend's node tests (Apache-2.0, https://github.com/onnx/onnx), translated by onnx_*.py",
     "optim": "optimizers, clipping and schedules, by definitions in NumPy's long doubles",
     "arrays": "making, moving, ordering and indexing arrays in the prelude, by NumPy",
     "measures": "statistics, running results, differences and integrals in the prelude, by NumPy",
+    "optimizers": "more optimizers and schedules, by PyTorch in f64 and by their papers in NumPy",
     "unsigned": "unsigned integers of 16, 32 and 64 bits, by NumPy",
+    "special": "special functions, parts of numbers and shifts, by mpmath and NumPy",
     "random": "random numbers, by Philox in Python and mpmath",
     "samplers": "samplers by inverse distribution functions, by Philox in Python, mpmath and SciPy",
 }

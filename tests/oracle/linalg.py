@@ -62,6 +62,12 @@ def pseudoinverse(x):
     return inverse(x.T * x) * x.T if x.rows >= x.cols else x.T * inverse(x * x.T)
 
 
+def symmetric_factor(x):
+    """The root of xᵀ x."""
+    values, vectors = mpmath.eigsy(x.T * x)
+    return vectors * mpmath.diag([mpmath.sqrt(abs(v)) for v in values]) * vectors.T
+
+
 def regular(rng, dtype, shape):
     """Matrices with condition numbers below 10, or so."""
     x = rng.uniform(-1, 1, shape)
@@ -127,6 +133,8 @@ def any_sections(rng, dtype):
             order = np.argmax(p, axis=-2)
             s.case("exact", f"lu_factor({t})[2]", ("i64", order))
             s.case("linalg", f"pinv({t})", (dtype, each(pseudoinverse, a.data)))
+            s.case("linalg", f"{{ let (u, p) = polar({t}); return u @ p }}", same)
+            s.case("linalg", f"polar({t})[1]", (dtype, each(symmetric_factor, a.data)))
             s.case("exact", f"matrix_rank({t})", ("i64", np.full(a.shape[:-2], min(m, n))))
             for order in NORMS:
                 name = f'"{order}"' if isinstance(order, str) else f'float("{order}")' if np.isinf(order) else order
@@ -165,6 +173,9 @@ def products(rng, dtype):
     s.case("exact", f"toeplitz({a.text}[0])", (dtype, scipy.linalg.toeplitz(a.data[0])))
     s.case("exact", f"toeplitz({a.text}[0], {b.text}[:, 1])", (dtype, scipy.linalg.toeplitz(a.data[0], b.data[:, 1])))
     chosen = np.sqrt(np.sum((u.data[:, None] - v.data[None]) ** 2, axis=-1, dtype=np.longdouble))
+    s.case("exact", f"multi_dot([{a.text}, {b.text}, {a.text}])", (dtype, a.data @ b.data @ a.data))
+    s.case("exact", f"multi_dot([{a.text}[0], {b.text}, {a.text}, {b.text}[:, 0]])",
+           (dtype, a.data[0] @ b.data @ a.data @ b.data[:, 0]))
     kind = dtype if is_float(dtype) else "f32"  # as norm() gives
     s.case("norm", f"cdist({u.text}, {v.text})", (kind, round_to(kind, chosen)))
     sums = np.sum(np.abs(u.data[:, None] - v.data[None]), axis=-1)

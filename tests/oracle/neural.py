@@ -96,7 +96,7 @@ def loss_cases(s, rng, dtype):
         s.case("norms", f"nn.mse({a.text}, {b.text})", result(((x - y) ** 2).mean()))
         s.case("norms", f"nn.l1({a.text}, {b.text})", result(np.abs(x - y).mean()))
         bce = np.maximum(x, 0) - x * y + np.log1p(np.exp(-np.abs(x)))
-        s.case("norms", f"nn.binary_cross_entropy({a.text}, {b.text})", result(bce.mean()))
+        s.case("norms", f"nn.binary_cross_entropy_with_logits({a.text}, {b.text})", result(bce.mean()))
     s.case("exact", f"nn.accuracy({logits.text}, {labels.text})", ("f32", round_to("f32", (d.argmax(1) == l).mean())))
 
 

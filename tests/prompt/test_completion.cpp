@@ -50,7 +50,7 @@ TEST_CASE("fields are completed: of records, of what they hold, and of tensors")
   s.engine.run_line("let p = {first: {weight: ones([2]), bias: 1}, second: 2}");
   CHECK(completed(s, "p.fi") == Candidates{"first"});
   CHECK(completed(s, "p.first.we") == Candidates{"weight"});
-  CHECK(completed(s, "f(p.first.weight.sh") == Candidates{"shape"});
+  CHECK(completed(s, "f(p.first.weight.sha") == Candidates{"shape"});
   CHECK(has(completed(s, "p.first.weight.resh"), "reshape("));
   CHECK(completed(s, "let p = p.fi") == Candidates{"first"});
   CHECK(completed(s, "unknown.fi").empty());
@@ -96,7 +96,7 @@ TEST_CASE("what an entry itself declares and imports is known, files included, a
   const fs::path file = fs::temp_directory_path() / ("tsl_module_" + std::to_string(getpid()) + ".tsl");
   std::ofstream(file) << "print(\"it ran\")\nfn halved(x, by = 2) = x / by\n";
   const std::string import = "import \"" + file.string() + "\" as own\n";
-  CHECK(completed(s, "import nn\nnn.lin") == Candidates{"linear"});
+  CHECK(completed(s, "import nn\nnn.lin") == Candidates{"linear", "linear_init"});
   CHECK(completed(s, import + "own.ha") == Candidates{"halved"});
   CHECK(completed(s, import + "own.halved(1, b").at(0) == "by: ");
   CHECK(completed(s, "from \"" + file.string() + "\" import ") == Candidates{"halved"});

@@ -110,7 +110,7 @@ std::vector<MatrixCase> matrix_cases() {
       {Op::qr, returned("qr(a)[1]")},
       {Op::qr, "let (q, r) = qr(a.T)\n  return q @ r + a.T"},
       {Op::svd, returned("svd(a)[1]")},
-      {Op::svd, "let (u, s, vh) = svd(a.T, full_matrices: true)\n  return concat([u.T, u], axis: 0)"},
+      {Op::svd, "let (u, s, vh) = svd(stop_gradient(a.T), full_matrices: true)\n  return concat([u.T, u], axis: 0)"},
       {Op::lu, returned("lu_factor(a)[0]")},
       {Op::lu, "let (factors, pivots, order) = lu_factor(a.T)\n  return factors * f64(order)[:, nil]"},
       {Op::to_device,

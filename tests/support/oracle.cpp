@@ -131,7 +131,7 @@ std::string OracleSection::function_of(const OracleCase& one) const {
   std::string parameters;
   for (const auto& [name, value] : inputs) parameters += (parameters.empty() ? "" : ", ") + name;
   const bool is_block = one.expression.rfind("{ ", 0) == 0;
-  return "import nn\nimport optim\n@compile fn evaluate(" + parameters + ") " + (is_block ? "" : "= ") +
+  return "import nn\nimport optim\nimport science\n@compile fn evaluate(" + parameters + ") " + (is_block ? "" : "= ") +
          one.expression + "\nevaluate";
 }
 

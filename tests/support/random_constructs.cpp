@@ -4,9 +4,11 @@
 namespace tsl {
 
 void Generator::append_construct(Block& out) {
-  switch (random_.below(8)) {
+  switch (random_.below(10)) {
     case 0: return append_host_list(out);
-    case 7: return append_growing_list(out);
+    case 7: return append_pattern(out);
+    case 8: return append_attempt(out);
+    case 9: return append_growing_list(out);
     case 1: return append_string(out);
     case 2: return append_map(out);
     case 3: return append_module(out);
@@ -108,6 +110,46 @@ void Generator::append_map(Block& out) {
   if (random_.chance(50)) out.emplace_back(fmt::format("{0} = remove({0}, {1})", name, key_of("0")));
   const std::string other = key_of(expressions_.integer(1));
   out.emplace_back(fmt::format("print(len({0}), {1} in {0}, get({0}, {2}, 0) == 0)", name, key_of("0"), other));
+}
+
+void Generator::append_pattern(Block& out) {
+  const std::string first = fresh("p"), others = fresh("p");
+  const auto integer = [&] { return expressions_.integer(1); };
+  const std::string list = fmt::format("[{}, {}, {}]", integer(), integer(), integer());
+  switch (random_.below(5)) {
+    case 0: out.emplace_back(fmt::format("let ({}, ...{}) = {}", first, others, list)); break;
+    case 1:
+      out.emplace_back(fmt::format("var ({}, {}) = (0, [0])", first, others));
+      out.emplace_back(fmt::format("({}, ...{}) = {}", first, others, list));
+      break;
+    case 2: {
+      const std::string field = expressions_.of({Kind::tensor, expressions_.any_dtype(), {"2"}}, 1);
+      out.emplace_back(
+          fmt::format("let {{w: {}, ...{}}} = {{n: {}, w: {}, l: {}}}", first, others, integer(), field, list));
+      out.emplace_back(fmt::format("print({}.tolist(), {})", first, others));
+      return;
+    }
+    case 3:
+      out.emplace_back(fmt::format("let {} = fn({{n, m: (a, ...b)}}, c) = n * c + a - sum(b)", others));
+      out.emplace_back(fmt::format("let {} = {}({{n: {}, m: {}}}, {})", first, others, integer(), list, integer()));
+      out.emplace_back(fmt::format("print({})", first));
+      return;
+    default:
+      out.emplace_back(fmt::format("let {} = fn(a, ...b) = [a * {}] + b", others, integer()));
+      out.emplace_back(fmt::format("let {} = {}(...{}, {})", first, others, list, integer()));
+      out.emplace_back(fmt::format("print({})", first));
+      return;
+  }
+  out.emplace_back(fmt::format("print({0}, {1}, len({1}))", first, others));
+}
+
+void Generator::append_attempt(Block& out) {
+  const std::string name = fresh("a");
+  const std::string index = expressions_.integer(1), otherwise = expressions_.integer(1);
+  const std::string last = random_.chance(50) ? fmt::format(" finally {{ print({}) }}", expressions_.integer(0)) : "";
+  out.emplace_back(fmt::format("let {} = try {{ [{}, {}][{}] }} catch e {{ {} }}{}", name, expressions_.integer(1),
+                               expressions_.integer(1), index, otherwise, last));
+  out.emplace_back(fmt::format("print({})", name));
 }
 
 void Generator::append_module(Block& out) {

@@ -96,6 +96,10 @@ class Generator {
   void append_string(Block& out);
   /// Makes a map or a record of records, changes some of them, and prints all.
   void append_map(Block& out);
+  /// Takes lists, tuples and records apart, also in parameters, and passes lists as arguments.
+  void append_pattern(Block& out);
+  /// Makes the value of a `try`.
+  void append_attempt(Block& out);
   /// Calls functions of a module whose variables they change.
   void append_module(Block& out);
   /// Makes a gradient of a gradient, sometimes within a third one.

@@ -40,17 +40,37 @@ std::string dump_pattern(const Pattern& pattern) {
   return text + (has_fields ? "}" : ")");
 }
 
+std::string dump_annotation(const Annotation& annotation);
+
+std::string dump_dim(const AnnotatedDim& dim) {
+  if (dim.is_ellipsis) return "...";
+  if (dim.size >= 0) return std::to_string(dim.size);
+  if (!dim.op) return dim.name ? (dim.binds ? "+" : "") + *dim.name : "_";
+  const char* const op = dim.op == BinaryOp::add   ? "+"
+                         : dim.op == BinaryOp::sub ? "-"
+                         : dim.op == BinaryOp::mul ? "*"
+                                                   : "//";
+  return std::string("(") + op + " " + dump_dim(*dim.left) + " " + dump_dim(*dim.right) + ")";
+}
+
+std::string dump_parts(const Annotation& annotation) {
+  std::string text = "(";
+  for (size_t i = 0; i < annotation.parts.size(); ++i) {
+    if (i > 0) text += " ";
+    if (!annotation.fields.empty()) text += *annotation.fields[i] + ":";
+    text += dump_annotation(*annotation.parts[i]);
+  }
+  return text + ")" + (annotation.returns ? "->" + dump_annotation(*annotation.returns) : "");
+}
+
 std::string dump_alternative(const Annotation& annotation) {
   std::string text = annotation.base ? *annotation.base : annotation.text ? "\"" + *annotation.text + "\"" : "";
+  if (annotation.has_parts) return text + dump_parts(annotation);
   if (!annotation.has_shape) return text;
   text += "[";
   for (const AnnotatedDim& dim : annotation.dims) {
     if (text.back() != '[') text += " ";
-    if (dim.size >= 0) {
-      text += std::to_string(dim.size);
-    } else {
-      text += dim.variable ? (dim.binds ? "+" : "") + *dim.variable->name : "_";
-    }
+    text += dump_dim(dim);
   }
   return text + "]";
 }
@@ -73,7 +93,7 @@ std::string dump_function(const Function& function) {
   text += "(";
   for (const Parameter& parameter : function.parameters) {
     if (text.back() != '(') text += " ";
-    text += *parameter.variable->name;
+    text += parameter.pattern ? dump_pattern(*parameter.pattern) : *parameter.variable->name;
     if (parameter.annotation) text += ":" + dump_annotation(*parameter.annotation);
     if (parameter.limits) text += " in " + format(*parameter.limits);
     if (parameter.default_value) text += "=" + dump(*parameter.default_value);
@@ -84,9 +104,9 @@ std::string dump_function(const Function& function) {
   return text + " " + dump_block(*function.body);
 }
 
-std::string dump_items(const char* head, List<Expr*> items) {
+std::string dump_items(const char* head, List<Expr*> items, std::optional<size_t> rest = {}) {
   std::string text = std::string("(") + head;
-  for (const Expr* item : items) text += " " + dump(*item);
+  for (size_t i = 0; i < items.size(); ++i) text += (rest == i ? " ..." : " ") + dump(*items[i]);
   return text + ")";
 }
 
@@ -152,7 +172,7 @@ std::string dump(const Expr& e) {
     }
     case ExprKind::name: return *as<NameExpr>(e).name;
     case ExprKind::list: return dump_items("list", as<ListExpr>(e).items);
-    case ExprKind::tuple: return dump_items("tuple", as<TupleExpr>(e).items);
+    case ExprKind::tuple: return dump_items("tuple", as<TupleExpr>(e).items, as<TupleExpr>(e).rest);
     case ExprKind::record: return dump_record(as<RecordExpr>(e));
     case ExprKind::map: return dump_map(as<MapExpr>(e));
     case ExprKind::range: {

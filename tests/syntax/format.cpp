@@ -35,6 +35,11 @@ TEST_CASE("formatting keeps the tree") {
       "(a + b) * c - (d - e) - -f ** (-g) ** h",
       "(-2) ** 2 + -2 ** 2 - -(2) + (-2).abs()",
       "(a ** b) ** c",
+      "fn f(x: f32[..., n, (n + 1) * 2 // (n - 1), n - (n - 1) + 1, n * (2 * n)]) = x",
+      "fn f(x: list[int | nil], y: map[str, {w: f32[n], in: \"a\"}] | fn(f32[n], list[int]) -> f32[]) -> tuple[int] = "
+      "x",
+      "fn f((a, ...b), {c, d: (e, _)} = {c: 1}, _) = a; let {in: x, ...y} = {in: 1, if: 2}",
+      "(a, ...b) = t; (...a, (b, c.d)) = t; (...a,) = t",
       "(a < b) == (c > d)",
       "not (a in b) and (a or b)",
       "a not in b == false or (not c)",

@@ -72,6 +72,27 @@ TEST_CASE("annotations bind a dimension's name at its first use") {
   CHECK(syntax_error("fn f(x: [1.5]) = x").message == "a size is a plain int");
 }
 
+TEST_CASE("a size is computed, and a type says what a value holds") {
+  CHECK(tree_of("fn f(x: f32[..., n, 2 * n + 1, (n - 1) // m], m) = x") ==
+        "fn f (x:f32[... +n (+ (* 2 n) 1) (// (- n 1) m)] m) {return x}");
+  CHECK(tree_of("fn f(x: [2 * n, n]) = x") == "fn f (x:[(* 2 n) +n]) {return x}");
+  CHECK(tree_of("fn f(x: list[int | nil], y: map[str, f32[n]], z: tuple[int, [n]]) = x") ==
+        "fn f (x:list(int|nil) y:map(str f32[+n]) z:tuple(int [n])) {return x}");
+  CHECK(tree_of("fn f(x: {w: f32[n], in: int | nil}) -> {a: [n]} { }") ==
+        "fn f (x:record(w:f32[+n] in:int|nil))->record(a:[n]) {}");
+  CHECK(tree_of("fn f(g: fn(f32[n], int) -> f32[], h: fn()) -> fn = g") ==
+        "fn f (g:fn(f32[n] int)->f32[] h:fn())->fn {return g}");
+  CHECK(tree_of("let f = fn((a, ...b), {c, d: e}, _) = a") == "let f = (fn ((a ...b) {c:c d:e} _) {return a})");
+  CHECK(syntax_error("fn f(x: f32[2 * n]) = x").message == "dimension 'n' is not known here");
+  CHECK(syntax_error("fn f(x: f32[..., n, ...]) = x").message == "a shape has at most one '...'");
+  CHECK(syntax_error("fn f(x: f32[int | nil]) = x").message ==
+        "a size is an int, a name, or made of them by '+', '-', '*', '//'");
+  CHECK(syntax_error("fn f(x: list[int, str]) = x").message == "a list has one type of items");
+  CHECK(syntax_error("fn f(x: map[str]) = x").message == "a map has a type of keys and one of values");
+  CHECK(syntax_error("fn f(x: list[2]) = x").message == "a type stands here, not a size");
+  CHECK(syntax_error("fn f(x: list[...]) = x").message == "a type stands here, not '...'");
+}
+
 TEST_CASE("a type has alternatives, and a number has limits") {
   CHECK(tree_of("fn f(x: int | nil, y: f32[b] | [b, n] | \"a\\\"b\") -> [n] | nil = x") ==
         "fn f (x:int|nil y:f32[+b]|[b +n]|\"a\"b\")->[n]|nil {return x}");

@@ -7,4 +7,6 @@
 
 #include "tensor/bodies/scalar_angles.h"
 
+#include "tensor/bodies/scalar_special.h"
+
 #include "tensor/bodies/random_math.h"

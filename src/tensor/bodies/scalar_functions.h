@@ -203,16 +203,20 @@ TSL_FN float log_of_parts(float f, float k) {
   return fused(k, 0x1.63p-1f, f + low);
 }
 
+/// The logarithm y of x, but for 0, infinity, negative numbers and NaN.
+TSL_FN float log_or_edge(float x, float y) {
+  y = select(x == infinity<float>(), x, y);
+  y = select(x == 0, -infinity<float>(), y);
+  return select((x < 0) | (x != x), not_a_number<float>(), y);
+}
+
 /// x = (1 + f) 2^k
 TSL_FN float s_log(float x) {
   bool subnormal = x < 0x1p-126f;
   Word bits = bits_of(select(subnormal, x * 0x1p23f, x)) - 0x3f3504f3u;
   int exponent = static_cast<int>(bits) >> 23;
   float k = static_cast<float>(exponent) - select(subnormal, 23.0f, 0.0f);
-  float y = log_of_parts(as_float((bits & 0x007fffffu) + 0x3f3504f3u) - 1, k);
-  y = select(x == infinity<float>(), x, y);
-  y = select(x == 0, -infinity<float>(), y);
-  return select((x < 0) | (x != x), not_a_number<float>(), y);
+  return log_or_edge(x, log_of_parts(as_float((bits & 0x007fffffu) + 0x3f3504f3u) - 1, k));
 }
 TSL_FN double s_log(double x) { return TSL_LIBM(log)(opaque(x)); }
 TSL_SHORT_UNARY(s_log)
@@ -320,6 +324,98 @@ template <class I> TSL_FN I s_pow(I a, I b) {
 }
 TSL_SHORT_BINARY(s_pow)
 
+TSL_FN float s_log2(float x) {
+  const Pair<float> log = log2_of(x);
+  return log_or_edge(x, log.high + log.low);
+}
+TSL_FN double s_log2(double x) { return TSL_LIBM(log2)(opaque(x)); }
+TSL_SHORT_UNARY(s_log2)
+
+/// log10(2) is 0x1.344136p-2 and a rest.
+TSL_FN float s_log10(float x) {
+  const Pair<float> log = log2_of(x);
+  const float high = log.high * 0x1.344136p-2f, lost = fused(log.high, 0x1.344136p-2f, -high);
+  return log_or_edge(x, high + fused(log.high, -0x1.ec10cp-27f, fused(log.low, 0x1.344136p-2f, lost)));
+}
+TSL_FN double s_log10(double x) { return TSL_LIBM(log10)(opaque(x)); }
+TSL_SHORT_UNARY(s_log10)
+
+TSL_FN float s_exp2(float x) { return exp2_of({x, 0.0f}); }
+TSL_FN double s_exp2(double x) { return TSL_LIBM(exp2)(opaque(x)); }
+TSL_SHORT_UNARY(s_exp2)
+
+/// A third of the exponent gives 4 bits; two steps of Halley 24, and one of Newton makes up for their rounding.
+TSL_FN float s_cbrt(float x) {
+  const float size = magnitude(x);
+  const float scale = select(size < 0x1p-96f, 0x1p48f, select(size > 0x1p96f, 0x1p-48f, 1.0f));
+  const float back = select(size < 0x1p-96f, 0x1p-16f, select(size > 0x1p96f, 0x1p16f, 1.0f)), a = size * scale;
+  const float third = static_cast<float>(static_cast<int>(bits_of(a))) * 0x1.555556p-2f;
+  float t = as_float(static_cast<Word>(static_cast<int>(third)) + 0x2a5137a0u);
+  for (int i = 0; i < 2; ++i) {
+    const float cube = t * t * t;
+    t = t * ((cube + 2 * a) / (2 * cube + a));
+  }
+  const float square = t * t, square_low = fused(t, t, -square);
+  t = t - fused(square_low, t, fused(square, t, -a)) / (3 * square);
+  return select((size < infinity<float>()) & (size > 0), copy_sign(t * back, x), x);
+}
+TSL_FN double s_cbrt(double x) {
+  const double size = magnitude(x);
+  const double scale = select(size < 0x1p-900, 0x1p300, select(size > 0x1p900, 0x1p-300, 1.0));
+  const double back = select(size < 0x1p-900, 0x1p-100, select(size > 0x1p900, 0x1p100, 1.0)), a = size * scale;
+  double t = as_double(((bits_of(a) >> 32) / 3 + 0x2a9f7893u) << 32);
+  for (int i = 0; i < 3; ++i) {
+    const double cube = t * t * t;
+    t = t * ((cube + 2 * a) / (2 * cube + a));
+  }
+  const double square = t * t, square_low = fused(t, t, -square);
+  t = t - fused(square_low, t, fused(square, t, -a)) / (3 * square);
+  return select((size < infinity<double>()) & (size > 0), copy_sign(t * back, x), x);
+}
+TSL_SHORT_UNARY(s_cbrt)
+
+/// Scaled by a power of two, so that neither square overflows nor vanishes.
+TSL_FN float s_hypot(float a, float b) {
+  const float x = magnitude(a), y = magnitude(b), most = select(x > y, x, y), least = select(x > y, y, x);
+  const float scale = select(most > 0x1p60f, 0x1p-70f, select(most < 0x1p-60f, 0x1p90f, 1.0f));
+  const float back = select(most > 0x1p60f, 0x1p70f, select(most < 0x1p-60f, 0x1p-90f, 1.0f));
+  const float p = most * scale, q = least * scale;
+  const bool is_infinite = (x == infinity<float>()) | (y == infinity<float>());
+  return select(is_infinite, infinity<float>(), s_sqrt(fused(p, p, q * q)) * back);
+}
+TSL_FN double s_hypot(double a, double b) { return TSL_LIBM(hypot)(opaque(a), opaque(b)); }
+TSL_SHORT_BINARY(s_hypot)
+
+// ---- Inverse hyperbolic functions, by log1p ------------------------------------------------------------------
+
+/// log(1 + t), or log(2 t) if t exceeds 2^24: what they are for such arguments.
+TSL_FN float log_of_hyperbola(float t, float near) {
+  const bool far = t > 0x1p24f;
+  return s_log1p(select(far, t, near)) + select(far, 0x1.62e430p-1f, 0.0f);
+}
+/// log(t + sqrt(t^2 + 1)), t = |x|
+TSL_FN float s_asinh(float x) {
+  const float t = magnitude(x), small = at_most(t, 0x1p24f);
+  const float root = s_sqrt(fused(small, small, 1.0f));
+  return copy_sign(log_of_hyperbola(t, small + small * (small / (1 + root))), x);
+}
+/// log(x + sqrt(x^2 - 1)), t = x - 1
+TSL_FN float s_acosh(float x) {
+  const float t = at_most(x, 0x1p24f) - 1;
+  return select(x < 1, not_a_number<float>(), log_of_hyperbola(x, t + s_sqrt(t * (t + 2))));
+}
+/// log((1 + t) / (1 - t)) / 2, t = |x|
+TSL_FN float s_atanh(float x) {
+  const float t = magnitude(x);
+  return copy_sign(0.5f * s_log1p(2 * t / (1 - t)), x);
+}
+TSL_FN double s_asinh(double x) { return TSL_LIBM(asinh)(opaque(x)); }
+TSL_FN double s_acosh(double x) { return TSL_LIBM(acosh)(opaque(x)); }
+TSL_FN double s_atanh(double x) { return TSL_LIBM(atanh)(opaque(x)); }
+TSL_SHORT_UNARY(s_asinh)
+TSL_SHORT_UNARY(s_acosh)
+TSL_SHORT_UNARY(s_atanh)
+
 // ---- The error function and gelu -----------------------------------------------------------------------------
 
 TSL_FN double upper_half(double x) {  // Veltkamp: its first 26 bits
@@ -337,8 +433,8 @@ TSL_FN Pair<double> sum(Pair<double> a, Pair<double> b) {
   return {high, (a.high - (high - b1)) + (b.high - b1) + (a.low + b.low)};
 }
 
-/// x + x P(x^2) up to 0.9375 (error 2^-30.9); beyond 1 - exp(-(t + t Q(t))) up to 3.95 (error 2^-30.5), then 1.
-TSL_FN float s_erf(float x) {
+/// x + x P(x^2) up to 0.9375 (error 2^-30.9).
+TSL_FN float erf_near(float x) {
   float z = x * x;
   float p = 0x1.5bfc34p-14f;
   p = fused(p, z, -0x1.aa06bep-11f);
@@ -347,7 +443,10 @@ TSL_FN float s_erf(float x) {
   p = fused(p, z, 0x1.ce2e06p-4f);
   p = fused(p, z, -0x1.812742p-2f);
   p = fused(p, z, 0x1.06eba8p-3f);
-  float near = fused(x, p, x);
+  return fused(x, p, x);
+}
+/// Beyond 0.9375 1 - exp(-(t + t Q(t))) up to 3.95 (error 2^-30.5), then 1.
+TSL_FN float s_erf(float x) {
   float t = clamp(magnitude(x), 0.0f, 4.0f);
   float q = 0x1.8dbeccp-17f;
   q = fused(q, t, -0x1.59091ep-12f);
@@ -358,7 +457,7 @@ TSL_FN float s_erf(float x) {
   q = fused(q, t, 0x1.077dd2p-3f);
   ExpPartsF e = exp_parts_f(-fused(t, q, t));
   float far = fused(-power_of_two(e.n), fused(fused(e.q, e.r, 1.0f), e.r, 1.0f), 1.0f);
-  return select(magnitude(x) < 0.9375f, near, copy_sign(far, x));
+  return select(magnitude(x) < 0.9375f, erf_near(x), copy_sign(far, x));
 }
 TSL_FN double s_erf(double x) { return TSL_LIBM(erf)(opaque(x)); }
 TSL_SHORT_UNARY(s_erf)

@@ -1,5 +1,6 @@
 // The scalar bodies of the elementwise ops, part 1: number formats, casts, and the ops that are exact.
-// Part 2 is scalar_functions.h (exp, log, gelu, …), part 3 scalar_angles.h; random_math.h uses part 2.
+// Part 2 is scalar_functions.h (exp, log, gelu, …), part 3 scalar_angles.h, part 4 scalar_special.h (gamma, …);
+// random_math.h uses part 2.
 //
 // These files are plain C++17 that includes nothing but each other, because the same text is compiled three times
 // over: into the CPU kernels of every instruction set, into the host's arithmetic, and in front of every CUDA kernel
@@ -432,10 +433,12 @@ TSL_SHORT_UNARY(s_trunc)
 template <class T> TSL_FN bool s_isnan(T x) { return x != x; }
 template <class T> TSL_FN bool s_isinf(T x) { return magnitude(x) == infinity<T>(); }
 template <class T> TSL_FN bool s_isfinite(T x) { return magnitude(x) < infinity<T>(); }
+template <class T> TSL_FN bool s_signbit(T x) { return sign_bit(x); }
 template <class T> TSL_FN bool s_logical_not(T x) { return x == T(0); }
 TSL_SHORT_PREDICATE(s_isnan)
 TSL_SHORT_PREDICATE(s_isinf)
 TSL_SHORT_PREDICATE(s_isfinite)
+TSL_SHORT_PREDICATE(s_signbit)
 TSL_SHORT_PREDICATE(s_logical_not)
 
 template <class T> TSL_FN bool s_eq(T a, T b) { return a == b; }
@@ -461,6 +464,39 @@ template <class T> TSL_FN T s_bit_xor(T a, T b) { return static_cast<T>(a ^ b); 
 template <class T> TSL_FN T s_bit_not(T x) {
   if constexpr (kIsBool<T>) return !x;
   else return static_cast<T>(~x);
+}
+
+// NumPy's shifts: a count that is negative, or not below the bits, shifts all of them out.
+template <class T> TSL_FN T s_left_shift(T a, T b) {
+  constexpr Unsigned<T> kBits = sizeof(T) * 8;
+  const Unsigned<T> count = static_cast<Unsigned<T>>(b);
+  const T shifted = static_cast<T>(static_cast<Unsigned<T>>(a) << (count & (kBits - 1)));
+  return select(count < kBits, shifted, static_cast<T>(0));
+}
+template <class T> TSL_FN T s_right_shift(T a, T b) {
+  constexpr Unsigned<T> kBits = sizeof(T) * 8;
+  const Unsigned<T> count = static_cast<Unsigned<T>>(b);
+  const T shifted = static_cast<T>(a >> (count & (kBits - 1)));
+  const T sign = kIsSigned<T> ? static_cast<T>(a >> (kBits - 1)) : static_cast<T>(0);
+  return select(count < kBits, shifted, sign);
+}
+
+// ---- Neighbours ----------------------------------------------------------------------------------------------
+
+/// The bits of the float next to a towards b: those of a float of one sign are in the order of its size.
+template <class Bits, class F> TSL_FN Bits bits_towards(Bits bits, F a, F b, Bits sign) {
+  const Bits least = static_cast<Bits>(select(b < 0, sign, Bits(0)) | 1);
+  const Bits next = static_cast<Bits>(select((b > a) == (a > 0), bits + 1, bits - 1));
+  return select(a == 0, least, next);
+}
+template <class F> TSL_FN F s_nextafter(F a, F b) {
+  const F next = from_bits(bits_towards(bits_of(a), a, b, FloatTraits<F>::kSign));
+  return select(a == b, b, select((a != a) | (b != b), a + b, next));
+}
+template <int E> TSL_FN Short<E> s_nextafter(Short<E> a, Short<E> b) {
+  const float from = widen(a), to = widen(b);
+  const Short<E> next = {bits_towards<unsigned short>(a.bits, from, to, 0x8000)};
+  return select(from == to, b, select((from != from) | (to != to), narrow<Short<E>>(from + to), next));
 }
 
 // ---- Division that rounds down -------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ TEST_CASE("every elementwise op has a kernel for exactly the dtypes of its rule"
         if (row.rule == DTypeRule::floating || row.rule == DTypeRule::predicate) expected = is_float(dtype);
         if (row.rule == DTypeRule::same) expected = dtype != DType::boolean;
         if (row.rule == DTypeRule::bitwise) expected = !is_float(dtype);
+        if (row.rule == DTypeRule::shift) expected = is_integer(dtype);
         if (row.rule == DTypeRule::arithmetic && dtype == DType::boolean) {
           expected = row.op == Op::add || row.op == Op::mul || row.op == Op::minimum || row.op == Op::maximum;
         }

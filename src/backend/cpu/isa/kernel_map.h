@@ -32,6 +32,7 @@ constexpr bool is_defined(Op op, DTypeRule rule, DType dtype) {
     case DTypeRule::floating:
     case DTypeRule::predicate: return is_float(dtype);
     case DTypeRule::bitwise: return !is_float(dtype);
+    case DTypeRule::shift: return !is_float(dtype) && dtype != DType::boolean;
     case DTypeRule::compare:
     case DTypeRule::select: return true;
   }
@@ -144,7 +145,9 @@ template <class Fn, DTypeRule kRule, int kArity, DType kDType> constexpr MapKern
     return nullptr;
   } else if constexpr (is_half(kDType)) {
     using T = Element<kDType>;
-    if constexpr (kArity == 1) {
+    if constexpr (Fn::kOp == Op::nextafter) {
+      return map_binary<Fn, T>;  // the neighbours of a half are not those of its f32
+    } else if constexpr (kArity == 1) {
       constexpr bool asks = math::kIsBool<decltype(Fn::apply(0.0f))>;
       return map_short<map_unary<Fn, float>, 1, T, Choice<asks, bool, T>>;
     } else {

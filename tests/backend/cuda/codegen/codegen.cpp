@@ -98,6 +98,7 @@ bool is_defined(const OpDef& op, DType dtype) {
     case DTypeRule::floating:
     case DTypeRule::predicate: return is_float(dtype);
     case DTypeRule::bitwise: return !is_float(dtype);
+    case DTypeRule::shift: return is_integer(dtype);
     case DTypeRule::compare: return true;
     default: return dtype != DType::boolean;
   }

@@ -49,9 +49,10 @@ struct FloatOp {
   const char* arguments;
   bool takes_floats;
 };
+constexpr bool takes_floats(DTypeRule rule) { return rule != DTypeRule::bitwise && rule != DTypeRule::shift; }
 constexpr FloatOp kElementwise[] = {
-#define TSL_UNARY(name, rule, ...) {#name, "*a", DTypeRule::rule != DTypeRule::bitwise},
-#define TSL_BINARY(name, rule, ...) {#name, "*a, *b", DTypeRule::rule != DTypeRule::bitwise},
+#define TSL_UNARY(name, rule, ...) {#name, "*a", takes_floats(DTypeRule::rule)},
+#define TSL_BINARY(name, rule, ...) {#name, "*a, *b", takes_floats(DTypeRule::rule)},
 #define TSL_TERNARY(name, rule, ...) {#name, "*c, *a, *b", true},
 #include "tensor/bodies/elementwise.def"
 #undef TSL_UNARY

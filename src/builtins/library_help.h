@@ -1,0 +1,24 @@
+// Help about the modules that come with the program, read in their sources: none has to be imported.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "value/builtin.h"
+
+namespace tsl {
+
+struct ModuleFunction {
+  std::string path;         // "nn.dropout"
+  std::string declaration;  // "nn.dropout(x: tensor, …)"
+  std::string doc;
+};
+
+/// Returns the functions at the top level of a module, or of a part of one, that have no underscore before their name.
+std::vector<ModuleFunction> functions_of(const LibrarySource& source);
+/// Returns the help of a module, or of the functions of that name or path; "" if there are none.
+std::string help_in_modules(std::span<const LibrarySource> sources, std::string_view name);
+
+}  // namespace tsl
