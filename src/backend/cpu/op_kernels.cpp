@@ -74,12 +74,23 @@ void store_in_order(const KernelTable& table, std::byte* out, const std::byte* i
            });
 }
 
+namespace {
+
+/// Returns the first buffer that a kernel writes; null if nothing reads the results of an op that runs since it may
+/// fail.
+std::byte* first_written(const Kernel& kernel, const RunState& state) {
+  const std::span<const uint32_t> written = graph::written_by(kernel);
+  return written.empty() ? nullptr : state.buffers[written.front()];
+}
+
+}  // namespace
+
 OpRun::OpRun(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunState& state)
     : backend(backend),
       state(state),
       node(plan.graph[kernel.op_node]),
       id(kernel.op_node),
-      out(state.buffers[graph::written_by(kernel).front()]),
+      out(first_written(kernel, state)),
       plan_(plan),
       kernel_(kernel) {}
 
