@@ -279,8 +279,7 @@ TensorType infer_row_order(Operands operands, const Attrs&, int result) {
   return vectors_like(x, DType::i64, result == 1 ? extents.k : extents.m);
 }
 
-// ---- Derivatives of symmetric and triangular matrices
-// ----------------------------------------------------------------------------------------------
+// ---- Derivatives of symmetric and triangular matrices -------------------------------------------------------------
 
 /// Returns the indices of rows minus those of columns, for square matrices: [n, n].
 Tensor diagonals(VjpCall& call, Dim n) {

@@ -2,14 +2,11 @@
 
 import numpy as np
 
-from oracle import DTYPES, FLOATS, INTS, LONG, WIDE_UNSIGNED, Section, is_float, numbers, pick, round_to, small, views
+from oracle import (DTYPES, FLOATS, INTS, LONG, WIDE_UNSIGNED, Section,
+                    is_float, listing, numbers, pick, round_to, small, views)
 
 ALL = [*DTYPES, *WIDE_UNSIGNED]
 NAN = float("nan")
-
-
-def listing(values):
-    return "[" + ", ".join(map(str, values)) + "]"
 
 
 # ---- Making ---------------------------------------------------------------------------------------------------

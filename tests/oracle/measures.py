@@ -4,14 +4,11 @@ import warnings
 
 import numpy as np
 
-from oracle import DTYPES, INTS, LONG, WIDE_UNSIGNED, Section, is_float, numbers, pick, promote, round_to, small, views
+from oracle import (DTYPES, INTS, LONG, WIDE_UNSIGNED, Section,
+                    is_float, listing, numbers, pick, promote, round_to, small, views)
 
 ALL = [*DTYPES, *WIDE_UNSIGNED]
 NAN = float("nan")
-
-
-def listing(values):
-    return "[" + ", ".join(map(str, values)) + "]"
 
 
 # ---- Statistics -----------------------------------------------------------------------------------------------

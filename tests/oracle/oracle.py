@@ -14,6 +14,11 @@ def is_float(dtype):
     return dtype in FLOATS
 
 
+def listing(values):
+    """Writes host values as a list of the language."""
+    return "[" + ", ".join(map(str, values)) + "]"
+
+
 def round_to(dtype, x):
     """Rounds numbers to a float dtype once, ties to even; the result is f64."""
     with np.errstate(all="ignore"):
