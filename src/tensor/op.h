@@ -242,7 +242,7 @@ struct OpDef {
   Layout (*view)(const Layout&, const Attrs&) = nullptr;
   /// Computes gradients; null for ops without a derivative, where gradients stop.
   void (*vjp)(VjpCall&) = nullptr;
-  /// Maps a call to all examples of a batch (ops_batch.cpp); null: as the traits say, else example by example.
+  /// Maps a call to all examples of a batch (rows/batch.cpp); null: as the traits say, else example by example.
   Results (*batch)(const BatchCall&) = nullptr;
 };
 

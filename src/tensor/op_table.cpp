@@ -1,4 +1,4 @@
-#include "tensor/op_rows.h"
+#include "tensor/rows/op_rows.h"
 
 namespace tsl {
 

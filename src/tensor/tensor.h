@@ -90,7 +90,7 @@ class Recording : public Counted {
 };
 
 /// One run of a mapped function: in it, a tensor stands for one example of a batch, and its elements cannot be read.
-/// (ops_batch.cpp maps the op calls.)
+/// (rows/batch.cpp maps the op calls.)
 class Batch final : public Recording {
  public:
   Batch(Dim size, Ref<Batch> outer)

@@ -1,6 +1,6 @@
 """Checks that src/ is built as cmake/rooms.txt says.
 
-No include points to a room that the including one may not use, no room has more than 40 files, nothing below engine/
+No include points to a room that the including one may not use, no folder has more than 40 files, nothing below engine/
 names the class Engine, and every .cpp has a header: of its name, of the class it implements, or of its family.
 """
 import fnmatch
@@ -100,22 +100,25 @@ class Checker:
                    if room_of(header, self.rooms) == room)
 
     def check(self):
-        counts = dict.fromkeys(self.rooms, 0)
+        used, counts = set(), {}
         for name in self.texts:
             room = room_of(name, self.rooms)
             if room is None:
                 self.report(name, "is in no room of the table")
                 continue
-            counts[room] += 1
+            used.add(room)
+            folder = name.rpartition("/")[0]
+            counts[folder] = counts.get(folder, 0) + 1
             self.check_includes(name, room)
             self.check_engine(name, room)
             if name.endswith(".cpp") and not self.has_header(name, room):
                 self.report(name, "has no header of its name, class or family")
-        for room, count in counts.items():
-            if not count:
+        for room in self.rooms:
+            if room not in used:
                 self.problems.append(f"{self.src.name}/{room}: a room of the table without files")
-            elif count > MOST_FILES:
-                self.problems.append(f"{self.src.name}/{room}: {count} files, and {MOST_FILES} are the most")
+        for folder, count in counts.items():
+            if count > MOST_FILES:
+                self.problems.append(f"{self.src.name}/{folder}: {count} files, and {MOST_FILES} are the most")
         for pattern in self.families:
             if not any(fnmatch.fnmatch(name, pattern) for name in self.texts):
                 self.problems.append(f"a family without files: {pattern}")

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/error_names.h"
-#include "tensor/op_rows.h"
+#include "tensor/rows/op_rows.h"
 
 namespace tsl::rows {
 

@@ -1,6 +1,6 @@
 // Defines ops that combine and split tensors.
 #include "base/error_names.h"
-#include "tensor/op_rows.h"
+#include "tensor/rows/op_rows.h"
 #include "tensor/promotion.h"
 
 namespace tsl::rows {

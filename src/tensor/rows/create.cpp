@@ -1,6 +1,6 @@
 // Defines the ops that make tensors from numbers.
 #include "base/error_names.h"
-#include "tensor/op_rows.h"
+#include "tensor/rows/op_rows.h"
 #include "tensor/promotion.h"
 
 namespace tsl::rows {

@@ -2,7 +2,7 @@
 #include <type_traits>
 
 #include "base/error_names.h"
-#include "tensor/op_rows.h"
+#include "tensor/rows/op_rows.h"
 #include "tensor/promotion.h"
 
 namespace tsl::rows {

@@ -1,6 +1,6 @@
 // Defines ops along one axis: running sums and products, and sorting.
 #include "base/error_names.h"
-#include "tensor/op_rows.h"
+#include "tensor/rows/op_rows.h"
 
 namespace tsl::rows {
 

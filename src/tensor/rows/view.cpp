@@ -3,7 +3,7 @@
 
 #include "base/error_names.h"
 #include "tensor/limits.h"
-#include "tensor/op_rows.h"
+#include "tensor/rows/op_rows.h"
 
 namespace tsl::rows {
 

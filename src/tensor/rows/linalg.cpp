@@ -1,6 +1,6 @@
 // Defines matrix products, and what a library computes of matrices.
 #include "base/error_names.h"
-#include "tensor/op_rows.h"
+#include "tensor/rows/op_rows.h"
 
 namespace tsl::rows {
 
