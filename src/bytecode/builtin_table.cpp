@@ -51,18 +51,23 @@ const ForeignType* BuiltinTable::foreign_type(Name name) const {
 }
 
 /// Records the functions at the top level of a part of the prelude: lines that start with "fn name(". A name that
-/// starts with an underscore is private to its part.
+/// starts with an underscore is private to its part, but for forms of builtins for complex numbers.
 void BuiltinTable::scan_prelude(const LibrarySource& source) {
   const std::string_view text = source.text;
   for (size_t line = 0; line < text.size();) {
     const size_t end = std::min(text.find('\n', line), text.size());
     const std::string_view content = text.substr(line, end - line);
     const size_t open = content.find('(');
-    if (content.substr(0, 3) == "fn " && open != std::string_view::npos && content[3] != '_') {
+    if (content.substr(0, 3) == "fn " && open != std::string_view::npos &&
+        (content[3] != '_' || content.substr(3).starts_with(kComplexForm))) {
       prelude_[interner_.intern(content.substr(3, open - 3))] = &source;
     }
     line = end + 1;
   }
+}
+
+Value BuiltinTable::imaginary(double value) const {
+  return make_record({{interner_.intern("re"), Value(0.0)}, {interner_.intern("im"), Value(value)}});
 }
 
 const Value* BuiltinTable::native(Name name) const {
@@ -102,6 +107,7 @@ std::vector<std::string> BuiltinTable::names() const {
   for (const auto& entry : prelude_) {
     if (!values_.count(entry.first)) names.push_back(*entry.first);
   }
+  std::erase_if(names, [](const std::string& name) { return name.starts_with('_'); });
   std::sort(names.begin(), names.end());  // a hash table's order must not reach users
   return names;
 }

@@ -2,6 +2,7 @@
 #include "base/error_names.h"
 #include "bytecode/function_compiler.h"
 #include "bytecode/queries.h"
+#include "syntax/literals.h"
 #include "value/builtin.h"
 #include "value/format.h"
 
@@ -97,6 +98,7 @@ void FunctionCompiler::name(const NameExpr& e, Reg dst) {
 }
 
 void FunctionCompiler::typed(const TypedExpr& e, Reg dst) {
+  if (*e.dtype == kImaginary) return load_constant(module_.builtins.imaginary(e.real), dst, e.span);
   const auto dtype = dtype_named(*e.dtype);
   if (!dtype) fail_at(ErrorName::unknown_dtype, e.span, fmt::format("'{}' is not a dtype", *e.dtype));
   const uint32_t value = constant(e.is_integer ? Value(e.integer) : Value(e.real));

@@ -190,11 +190,20 @@ std::vector<std::string> suggest_dtype(std::string_view suffix) {
   return {fmt::format("did you mean '{}'?", nearest)};
 }
 
+Number read_imaginary(const NumberParts& parts, Span span, bool negative) {
+  Number number;
+  number.is_integer = false;
+  number.real = negative ? -read_real(parts, span) : read_real(parts, span);
+  number.dtype = kImaginary;
+  return number;
+}
+
 }  // namespace
 
 Number read_number(std::string_view text, Span span, bool negative) {
   const int base = base_of(text);
   const NumberParts parts = base == 10 ? split_decimal(text, span) : split_prefixed(text, base, span);
+  if (parts.suffix == kImaginary && base == 10) return read_imaginary(parts, span, negative);
   const Dtype* dtype = find_dtype(parts.suffix.empty() ? "i64" : parts.suffix);
   if (!dtype) {
     const bool is_wrong_digit = base != 10 && is_digit(parts.suffix[0]);

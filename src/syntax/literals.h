@@ -16,8 +16,11 @@ struct Number {
   std::string_view dtype;
 };
 
-/// Reads `42`, `1_000`, `0xff`, `1.5e-3`, `2i32`. With `negative` the value is that of `-text`, whose range extends one
-/// further. `span` is the token's. Throws Failure (syntax) at the span.
+/// The suffix of an imaginary number: 2i, 0.5i.
+inline constexpr std::string_view kImaginary = "i";
+
+/// Reads `42`, `1_000`, `0xff`, `1.5e-3`, `2i32`, `2i`. With `negative` the value is that of `-text`, whose range
+/// extends one further. `span` is the token's. Throws Failure (syntax) at the span.
 Number read_number(std::string_view text, Span span, bool negative);
 
 /// Whether a string that begins with its quotes has three of them on each side: it may have several lines.

@@ -75,6 +75,11 @@ enum class Op : uint16_t {
   qr,   // -> q [batch…, m, k], r [batch…, k, n]; complete: m instead of k
   svd,  // -> u [batch…, m, k], s [batch…, k], vh [batch…, k, n]; complete: u [m, m], vh [n, n]; fallible
   lu,   // -> l and u in one [batch…, m, n], i64 row exchanges [batch…, k], i64 order of rows [batch…, m]
+  eig,  // [batch…, n, n] -> values [batch…, n, 2], vectors [batch…, n, n, 2] in columns, as pairs; fallible
+  // Fourier transforms along the last axis, not divided by its extent; complex numbers are pairs along an axis behind it
+  fft,    // [batch…, n, 2] -> the same; inverse
+  rfft,   // [batch…, n] -> [batch…, n / 2 + 1, 2]
+  irfft,  // [batch…, n / 2 + 1, 2] -> [batch…, n]; count = n
   // transfers between devices; never nodes, since a graph has one device
   to_device,  // x; device; contiguous
   // a result of an op that has several: see graph::Node::result
@@ -92,6 +97,7 @@ struct Attrs {
   bool from_start = false;
   bool upper = false;
   bool complete = false;
+  bool inverse = false;
   Device device = {};
   int64_t axis = 0;  // may be negative until `prepare` has run; `axes` as well
   int64_t batch = 0;
@@ -112,6 +118,7 @@ struct Attrs {
     visit("from_start", &Attrs::from_start);
     visit("upper", &Attrs::upper);
     visit("complete", &Attrs::complete);
+    visit("inverse", &Attrs::inverse);
     visit("device", &Attrs::device);
     visit("axis", &Attrs::axis);
     visit("batch", &Attrs::batch);

@@ -15,6 +15,8 @@ const std::vector<OpDef>& table() {
     rows::add_indexing(t);
     rows::add_structure(t);
     rows::add_linear_algebra(t);
+    rows::add_eigenvalues(t);
+    rows::add_fourier(t);
     return t.rows();
   }());
   return table;
@@ -42,6 +44,7 @@ std::string_view name_of(Category category) {
     case Category::attention: return "attention";
     case Category::matmul: return "matmul";
     case Category::factorisation: return "factorisation";
+    case Category::fourier: return "fourier";
     case Category::reduction: return "reduction";
     case Category::scan: return "scan";
     case Category::sort: return "sort";

@@ -54,6 +54,7 @@ enum class Category : uint8_t {
   attention,    // attention(), its softmax included
   matmul,
   factorisation,  // of matrices, by a library
+  fourier,        // transforms
   reduction,      // sums, softmax, norms
   scan,
   sort,

@@ -49,6 +49,9 @@ constexpr Builtin with_effect(Builtin row) {
   return row;
 }
 
+/// How the names of the library's functions begin that builtins call for complex numbers: _complex_abs.
+inline constexpr std::string_view kComplexForm = "_complex_";
+
 /// A number that has a name.
 struct Constant {
   std::string_view name;
@@ -86,6 +89,8 @@ class Builtins {
   virtual bool has_effect(Name name) const = 0;
   /// Returns any builtin, after loading its part of the prelude if necessary; null if there is none.
   virtual const Value* find(Name name) = 0;
+  /// Returns the complex number of an imaginary literal, such as 2i.
+  virtual Value imaginary(double value) const = 0;
   /// Returns the type of the host program's values that has this name; null if there is none.
   virtual const ForeignType* foreign_type(Name name) const = 0;
   /// Returns the library's modules and the parts of its prelude.

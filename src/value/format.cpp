@@ -157,6 +157,20 @@ std::string text_of_leaf(Context& context, const Value& value, Extent extent) {
   return "";
 }
 
+/// Joins the texts of a real and an imaginary part: "1.5-2.0i".
+std::string complex_text(const std::string& re, const std::string& im) {
+  return re + (im[0] == '-' || im[0] == '+' ? "" : "+") + im + "i";
+}
+
+const Value& part_of(const Value& z, size_t part) { return z.as<Record>().values[part]; }
+bool is_complex_tensor(const Value& v) { return is_complex(v) && part_of(v, 0).is(Tag::tensor); }
+
+std::string text_of_complex(Context& context, const Value& z, Extent extent) {
+  const Value &re = part_of(z, 0), &im = part_of(z, 1);
+  if (is_complex_tensor(z)) return display_complex_inline(context, re.tensor(), im.tensor(), extent == Extent::full);
+  return complex_text(number_text(pinned(re, "text")), number_text(pinned(im, "text")));
+}
+
 void add_repr(TextBuilder& to, Context& context, const Value& value, Extent extent, int depth) {
   count_work(64);
   if (depth > kMaxDepth) {
@@ -174,6 +188,8 @@ void add_repr(TextBuilder& to, Context& context, const Value& value, Extent exte
     to += '(';
     add_items(to, context, items, extent, depth);
     to += items.size() == 1 ? ",)" : ")";
+  } else if (is_complex(value)) {
+    to += text_of_complex(context, value, extent);
   } else if (value.is(Tag::record)) {
     add_record(to, context, value.as<Record>(), extent, depth);
   } else if (value.is(Tag::map)) {
@@ -225,6 +241,8 @@ void add_value(TextBuilder& to, Context& context, const Value& value, Extent ext
 void add_full(TextBuilder& to, Context& context, const Value& value) {
   if (is_text(value)) add_string(to, context, value);
   else if (value.is(Tag::tensor)) to += display_tensor(context, value.tensor(), true);
+  else if (is_complex_tensor(value))
+    to += display_complex(context, part_of(value, 0).tensor(), part_of(value, 1).tensor(), true);
   else add_value(to, context, value, Extent::full);
 }
 
@@ -235,6 +253,8 @@ void add_string(TextBuilder& to, Context& context, const Value& value) {
     to += value.as<String>().text;
   } else if (value.is(Tag::tensor)) {
     to += display_tensor(context, value.tensor());
+  } else if (is_complex_tensor(value)) {
+    to += display_complex(context, part_of(value, 0).tensor(), part_of(value, 1).tensor());
   } else if (value.is(Tag::lazy_string)) {
     const Value shown = with_joined_strings(context, value);
     if (shown.is(Tag::string)) to += shown.as<String>().text;
@@ -280,6 +300,9 @@ std::string format_value(Context& context, const Value& value, const std::string
     shown = read_item(context, tensor);
     if (spec.empty() && is_float(tensor.dtype())) return float_text(pinned(shown, "text").real, tensor.dtype());
   }
+  if (is_complex(value) && !spec.empty()) {
+    return complex_text(format_value(context, part_of(value, 0), spec), format_value(context, part_of(value, 1), spec));
+  }
   if (is_host_number(shown)) {
     const Scalar number = pinned(shown, "text");
     switch (number.type) {
@@ -305,6 +328,8 @@ void check_format(Context& context, const Value& value, const std::string& spec)
     format_value(context, value, spec);  // makes the trace depend on the number
   } else if (is_host_number(value)) {
     format_value(context, Value(scalar_of(value)), spec);
+  } else if (is_complex(value)) {
+    for (const Value& part : value.as<Record>().values) check_format(context, part, spec);
   } else if (!value.is(Tag::tensor)) {
     FormatSpec(spec).apply(std::string_view(), type_name(value));  // it is formatted as a string in any case
   } else if (element_count(value.tensor().shape()) == Dim(1)) {

@@ -53,6 +53,7 @@ std::string empty_text(const Items& items) {
 }
 
 bool items_of(const Value& value, Items& items) {
+  if (is_complex(value)) return false;
   if (value.is(Tag::list)) items = {'[', ']', &value.as<List>().items};
   else if (value.is(Tag::tuple))
     items = {'(', ')', &value.as<Tuple>().items, nullptr, value.as<Tuple>().items.size() == 1};
@@ -168,6 +169,7 @@ class Outline {
 
 std::string display(Context& context, const Value& value) {
   if (value.is(Tag::tensor)) return display_of(context, value.tensor());
+  if (is_complex(value)) return to_string(context, value);
   return Outline(context).block(value, 0, 0);
 }
 
@@ -176,6 +178,10 @@ std::string type_text(const Value& value) {
   if (value.is(Tag::list)) return fmt::format("list of {}", value.as<List>().items.size());
   if (value.is(Tag::map)) return fmt::format("map of {}", value.as<Map>().size());
   Items items;
+  if (is_complex(value) && value.as<Record>().values[0].is(Tag::tensor)) {
+    const Tensor re = value.as<Record>().values[0].tensor();
+    return fmt::format("complex {}", describe(re));
+  }
   if (!items_of(value, items)) return std::string(type_name(value));
   std::string text;
   for (size_t i = 0; i < items.values->size() && i < kMostItems; ++i) {

@@ -50,7 +50,8 @@ struct TypeAlternative {
   const ValueKind* kind = nullptr;       // null for the others
   Name text = nullptr;                   // for a string
   const ForeignType* foreign = nullptr;  // for a type of the host program
-  std::optional<DType> dtype;            // of a tensor
+  std::optional<DType> dtype;            // of a tensor, or of the parts of a complex one
+  bool is_complex = false;               // of parts of that dtype
   bool has_shape = false;
   std::vector<Dim> dims;
   bool has_parts = false;

@@ -37,9 +37,17 @@ Tag type_tag(const Value& value) {
   return Tag::symbol;
 }
 
+/// Returns a tensor, or the real part of a complex one; null for other values.
+Tensor tensor_of(const Value& value) {
+  if (value.is(Tag::tensor)) return value.tensor();
+  if (is_complex(value) && value.as<Record>().values[0].is(Tag::tensor)) return value.as<Record>().values[0].tensor();
+  return {};
+}
+
 /// Formats a value for a message: tensors by their types.
 std::string value_text(Context& context, const Value& value) {
   if (value.is(Tag::tensor)) return describe(value.tensor());
+  if (const Tensor re = tensor_of(value)) return "complex " + describe(re);
   if (type_tag(value) == Tag::string) return quoted(to_string(context, value));
   if (value.is(Tag::dtype)) return std::string(name_of(value.dtype()));
   if (value.is(Tag::nil)) return "nil";
@@ -286,7 +294,7 @@ template <class Each> bool all_axes(const TypeAlternative& tensor, const Shape& 
 }
 
 void check_dims(const Subject& subject, const ValueType& type, const TypeAlternative& tensor, const Value& value) {
-  const bool fits = all_axes(tensor, value.tensor().shape(), [&](const TypeAlternative::Dim& dim, Dim extent) {
+  const bool fits = all_axes(tensor, tensor_of(value).shape(), [&](const TypeAlternative::Dim& dim, Dim extent) {
     if (dim.size >= 0) return extent == Dim(dim.size);
     if (!dim.name && !dim.op) return true;
     const std::optional<Dim> known = extent_of(subject, dim);
@@ -310,8 +318,9 @@ bool fits_dims(const Subject& subject, const TypeAlternative& tensor, const Shap
 }
 
 bool has_dtype(const TypeAlternative& tensor, const Value& value) {
-  return value.is(Tag::tensor) && !tensor.kind && !tensor.text && !tensor.foreign &&
-         (!tensor.dtype || *tensor.dtype == value.tensor_data()->dtype);
+  if (tensor.kind || tensor.text || tensor.foreign || tensor.is_complex == value.is(Tag::tensor)) return false;
+  const Tensor given = tensor_of(value);
+  return given && (!tensor.dtype || *tensor.dtype == given.dtype());
 }
 
 /// Whether a value fits an alternative without a shape or parts.
@@ -387,7 +396,7 @@ bool holds(const Subject& subject, const ValueType& type, const Value& value);
 
 /// Whether check_alternative() would pass, up to names of dimensions that occur twice. Binds nothing.
 bool holds(const Subject& subject, const TypeAlternative& type, const Value& value) {
-  if (!type.has_parts) return has_dtype(type, value) && fits_dims(subject, type, value.tensor().shape());
+  if (!type.has_parts) return has_dtype(type, value) && fits_dims(subject, type, tensor_of(value).shape());
   return fits_outside(type, value) && all_parts(type, value, [&](const ValueType& part, const Value& held, PathStep) {
            return holds(subject, part, held);
          });
@@ -419,7 +428,7 @@ void check_inside(const Subject& subject, const ValueType& type, const Value& va
     if (!is_meant) continue;
     if (type.alternatives.size() == 1 || holds(subject, each, value))
       return check_alternative(subject, type, each, value);
-    const bool is_near = each.has_shape && each.dims.size() == static_cast<size_t>(value.tensor().rank());
+    const bool is_near = each.has_shape && each.dims.size() == static_cast<size_t>(tensor_of(value).rank());
     if (!nearest || is_near) nearest = &each;
   }
   if (nearest) check_alternative(subject, type, *nearest, value);

@@ -151,8 +151,8 @@ std::vector<std::string> column(const Elements& elements) {
 
 class Rows {
  public:
-  Rows(const Elements& elements, const Shape& shape, bool one_line)
-      : elements_(elements), shape_(shape), one_line_(one_line), texts_(column(elements)) {}
+  Rows(const Elements& elements, std::vector<std::string> texts, const Shape& shape, bool one_line)
+      : elements_(elements), shape_(shape), one_line_(one_line), texts_(std::move(texts)) {}
 
   std::string text() { return block(0); }
 
@@ -222,7 +222,30 @@ std::string rows_of(Context& context, const Tensor& tensor, bool one_line, bool 
   if (tensor.rank() == 0) return single(context, tensor);
   if (count == 0) return "[]";
   const Elements elements(context, tensor, count > kThreshold && !full);
-  return Rows(elements, tensor.shape(), one_line).text();
+  return Rows(elements, column(elements), tensor.shape(), one_line).text();
+}
+
+/// Joins the texts of a real and an imaginary part: "1.5-2i". Blanks of the imaginary part follow it.
+std::string complex_text(std::string re, const std::string& im) {
+  const size_t begin = im.find_first_not_of(' '), end = im.find_last_not_of(' ') + 1;
+  const std::string number = im.substr(begin, end - begin);
+  return std::move(re) + (number[0] == '-' ? "" : "+") + number + "i" + std::string(im.size() - number.size(), ' ');
+}
+
+std::string complex_rows(Context& context, const Tensor& re, const Tensor& im, bool one_line, bool full) {
+  if (re.rank() == 0) return complex_text(single(context, re), single(context, im));
+  const int64_t count = size_of_shape(re.shape());
+  if (count == 0) return "[]";
+  const Elements reals(context, re, count > kThreshold && !full), imaginary(context, im, count > kThreshold && !full);
+  std::vector<std::string> texts = column(reals);
+  const std::vector<std::string> others = column(imaginary);
+  for (size_t i = 0; i < texts.size(); ++i) texts[i] = complex_text(std::move(texts[i]), others[i]);
+  return Rows(reals, std::move(texts), re.shape(), one_line).text();
+}
+
+std::string describe_complex(const Tensor& re) {
+  const std::string type = describe(re.dtype(), re.shape());
+  return (re.dtype() == DType::f64 ? "c128" : "c64") + type.substr(type.find('['));
 }
 
 }  // namespace
@@ -237,6 +260,19 @@ std::string display_tensor(Context& context, const Tensor& tensor, bool full) {
 std::string display_tensor_inline(Context& context, const Tensor& tensor, bool full) {
   if (size_of_shape(tensor.shape()) > kInlineElements && !full) return describe(tensor);
   return describe(tensor) + " " + rows_of(context, context.runtime().read(tensor), true, full);
+}
+
+std::string display_complex(Context& context, const Tensor& re, const Tensor& im, bool full) {
+  const Tensor known = context.runtime().read(re), other = context.runtime().read(im);
+  std::string header = describe_complex(known);
+  if (!known.device().is_host() && context.shows_device()) header += " " + to_string(known.device());
+  return header + (known.rank() == 0 ? " " : "\n") + complex_rows(context, known, other, false, full);
+}
+
+std::string display_complex_inline(Context& context, const Tensor& re, const Tensor& im, bool full) {
+  if (size_of_shape(re.shape()) > kInlineElements && !full) return describe_complex(re);
+  return describe_complex(re) + " " +
+         complex_rows(context, context.runtime().read(re), context.runtime().read(im), true, full);
 }
 
 }  // namespace tsl

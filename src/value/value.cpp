@@ -269,6 +269,17 @@ std::span<const char* const> tensor_fields() {
   return kFields;
 }
 
+bool is_complex(const Value& value) {
+  if (!value.is(Tag::record)) return false;
+  const Record& record = value.as<Record>();
+  if (record.values.size() != 2 || *record.keys->names[0] != "re" || *record.keys->names[1] != "im") return false;
+  const auto is_part = [](const Value& v) {
+    return v.is(Tag::tensor) || v.is(Tag::real) || v.is(Tag::integer) || v.is(Tag::symbol);
+  };
+  return is_part(record.values[0]) && is_part(record.values[1]) &&
+         record.values[0].is(Tag::tensor) == record.values[1].is(Tag::tensor);
+}
+
 const char* type_name(const Value& value) {
   switch (value.tag()) {
     case Tag::nil:
@@ -288,7 +299,7 @@ const char* type_name(const Value& value) {
     case Tag::lazy_string: return "str";
     case Tag::list: return "list";
     case Tag::tuple: return "tuple";
-    case Tag::record: return "record";
+    case Tag::record: return is_complex(value) ? "complex" : "record";
     case Tag::map: return "map";
     case Tag::range: return "range";
     case Tag::function:

@@ -437,9 +437,12 @@ Value make_list(std::vector<Value> items);
 Value make_tuple(std::vector<Value> items);
 Value make_record(std::vector<std::pair<Name, Value>> entries);
 
-/// Returns the name that `type(v)` returns: "nil", "bool", "int", "float", "str", "list", "tuple", "record", "map",
-/// "range", "function", "module", "dtype", "tensor", or a type of the host program. A symbol has its hint's type; a
-/// lazy string is a "str".
+/// Whether the value is a complex number or tensor: a record of `re` and `im` alone, two numbers or two tensors.
+bool is_complex(const Value& value);
+
+/// Returns the name that `type(v)` returns: "nil", "bool", "int", "float", "str", "list", "tuple", "record", "complex",
+/// "map", "range", "function", "module", "dtype", "tensor", or a type of the host program. A symbol has its hint's
+/// type; a lazy string is a "str".
 const char* type_name(const Value& value);
 /// Returns the names of the fields that every tensor has.
 std::span<const char* const> tensor_fields();

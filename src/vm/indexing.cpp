@@ -18,6 +18,7 @@
 #include "value/signature.h"
 #include "value/utf8.h"
 #include "vm/arguments.h"
+#include "vm/complex.h"
 #include "vm/indexing.h"
 #include "vm/indexing_tensor.h"
 #include "vm/keys.h"
@@ -189,6 +190,11 @@ void set_in_list(Context& context, Value& object, const IndexItem& item, Value v
   }
 }
 
+bool is_complex_tensor(const Value& v) { return is_complex(v) && v.as<Record>().values[0].is(Tag::tensor); }
+
+/// Whether the only index is a str, the key of a record.
+bool is_text_key(std::span<const IndexItem> items) { return items.size() == 1 && is_text(items[0].value); }
+
 }  // namespace
 
 Value get_index(Context& context, const Value& object, std::span<const IndexItem> items) {
@@ -202,6 +208,10 @@ Value get_index(Context& context, const Value& object, std::span<const IndexItem
     }
     std::vector<Value> part = slice_items(context, sequence, item);
     return is_list ? make_list(std::move(part)) : make_tuple(std::move(part));
+  }
+  if (is_complex_tensor(object) && !is_text_key(items)) {
+    return make_complex(context, get_index(context, complex_part(object, false), items),
+                        get_index(context, complex_part(object, true), items));
   }
   if (has_entries(object)) {
     const Value& key = key_of(only_item(items, object), object);
@@ -230,6 +240,13 @@ void set_index(Context& context, Value& object, std::span<const IndexItem> items
   if (object.is(Tag::list)) return set_in_list(context, object, only_item(items, object), std::move(value));
   if (object.is(Tag::map))
     return set_in_map(context, object, key_of(only_item(items, object), object), std::move(value));
+  if (is_complex_tensor(object) && !is_text_key(items)) {
+    for (const bool is_imaginary : {false, true}) {
+      Value& part = make_unique<Record>(object).values[is_imaginary ? 1 : 0];
+      set_index(context, part, items, complex_part(value, is_imaginary));
+    }
+    return;
+  }
   if (object.is(Tag::record)) {
     const std::string& key = expect_string(context, key_of(only_item(items, object), object), "a record's key");
     return set_field(context, object, HeldName(context.names(), key), std::move(value));
@@ -318,6 +335,10 @@ Value get_field(Context& context, const Value& object, Name field) {
   if (object.is(Tag::record)) {
     Record& record = object.as<Record>();
     if (const Value* found = record.find(field)) return *found;
+    if (is_complex(object)) {
+      Value found = complex_field(context, object, *field);
+      if (!found.is_nil()) return found;
+    }
     unknown_field(context, object, "the record", *field, text_keys(object));
   }
   if (object.is(Tag::tensor)) {
@@ -400,6 +421,15 @@ bool next_row(Context& context, const Tensor& x, int64_t& state, Value& item) {
   return true;
 }
 
+bool next_complex(Context& context, const Value& z, int64_t& state, Value& item) {
+  int64_t other = state;
+  Value im;
+  if (!next_row(context, complex_part(z, false).tensor(), state, item)) return false;
+  next_row(context, complex_part(z, true).tensor(), other, im);
+  item = make_complex(context, std::move(item), std::move(im));
+  return true;
+}
+
 }  // namespace
 
 bool next_character(const std::string& text, int64_t& state, Value& item) {
@@ -417,6 +447,7 @@ bool iterate(Context& context, const Value& iterable, int64_t& state, Value& ite
   if (iterable.is(Tag::list)) return next_item(iterable.as<List>().items, state, item);
   if (iterable.is(Tag::range)) return next_number(iterable.as<Range>(), state, item);
   if (iterable.is(Tag::tuple)) return next_item(iterable.as<Tuple>().items, state, item);
+  if (is_complex_tensor(iterable)) return next_complex(context, iterable, state, item);
   if (has_entries(iterable)) return next_pair(iterable, state, item);
   if (iterable.is(Tag::tensor)) return next_row(context, iterable.tensor(), state, item);
   if (is_text(iterable)) return next_character(expect_string(context, iterable, "str"), state, item);

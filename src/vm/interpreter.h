@@ -172,6 +172,7 @@ class Interpreter {
   void call_spread(Frame& frame, const Instruction& i);
   bool prepare_entry(Value* slot, size_t count, const CallShape* shape);
   bool prepare_member(Value* slot, size_t count, const CallShape* shape);
+  bool call_complex(Value* slot, const Signature& signature, std::span<Value> args);
   void call_builtin(Value* slot, size_t count, const CallShape* shape);
   void convert_argument(Value* slot, size_t count, const CallShape* shape);
 

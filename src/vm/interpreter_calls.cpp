@@ -11,6 +11,7 @@
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "vm/arguments.h"
+#include "vm/complex.h"
 #include "vm/indexing.h"
 #include "vm/instructions.h"
 #include "vm/interpreter.h"
@@ -264,6 +265,7 @@ bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* s
     const size_t bound = bind_arguments(proto.signature, base, count, shape);
     if (proto.signature.rest) collect_rest(base + proto.parameter_count(), base + bound);
   }
+  if (proto.is_library && call_complex(slot, proto.signature, {base, proto.parameter_count()})) return false;
   if (proto.tests_arguments) {
     if (proto.is_library) read_numbers(context_, proto.signature, base);
     check_arguments(context_, proto.signature, base, count, shape);
@@ -279,6 +281,15 @@ bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* s
   if (mode == RegionHooks::CallMode::open) flags |= Frame::kOpen;
   if (mode == RegionHooks::CallMode::interpreted) flags |= Frame::kInterpreted;
   enter(slot, flags);
+  return true;
+}
+
+/// Calls a function of the library with complex arguments, if it has a form for them.
+bool Interpreter::call_complex(Value* slot, const Signature& signature, std::span<Value> args) {
+  if (!has_complex(args) || !has_complex_form(context_, signature.function, args)) return false;
+  SlotGuard guard(*this, args.data(), args.data() + args.size());
+  Value result = call_for_complex(context_, Value(*slot), signature, args);
+  *slot = std::move(result);
   return true;
 }
 
@@ -302,6 +313,7 @@ void Interpreter::call_builtin(Value* slot, size_t count, const CallShape* shape
   SlotGuard guard(*this, args, args + slots);
   const size_t bound = bind_arguments(signature, args, count, shape);
   if (native.builtin->may_swap) swap_arguments(signature, args);
+  if (call_complex(slot, signature, {args, bound})) return;
   for (const uint16_t dim : dims) args[dim] = Value::absent();
   if (!native.builtin->forwards) complete_arguments(context_, signature, args, bound);
   // Tensors that the builtin makes from numbers and lists are placed on the device of its first tensor.

@@ -15,6 +15,7 @@
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "vm/arguments.h"
+#include "vm/complex.h"
 #include "vm/keys.h"
 
 namespace tsl {
@@ -91,6 +92,8 @@ std::string hint_for_operands(BinaryOp op, const Value& a, const Value& b) {
   }
   if (op == BinaryOp::matmul && (is_host_number(a) || is_host_number(b)))
     return "a product with a number is written `*`";
+  if ((is_complex(a) || is_complex(b)) && is_comparison(op))
+    return "complex numbers have no order: `abs(z)` is the distance from 0, `z.re` the real part";
   if (a.is(Tag::record) && b.is(Tag::record)) {
     if (is_comparison(op)) return "`==` compares records; their values have an order: `a.x < b.x`";
     return op == BinaryOp::add || op == BinaryOp::bit_or ? "`{...a, ...b}` joins two records"
@@ -364,6 +367,30 @@ void expect_comparable_operands(BinaryOp op, const Value& a, const Value& b) {
             {hint_to_compare(is_first ? b : a)});
 }
 
+/// Returns what follows "_complex_" in the name of the library's function for an operator; null: there is none.
+const char* complex_form_of(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::add: return "add";
+    case BinaryOp::sub: return "sub";
+    case BinaryOp::mul: return "mul";
+    case BinaryOp::div: return "div";
+    case BinaryOp::pow: return "pow";
+    case BinaryOp::matmul: return "matmul";
+    case BinaryOp::eq: return "eq";
+    case BinaryOp::ne: return "ne";
+    default: return nullptr;
+  }
+}
+
+/// Computes an operator of complex numbers and others; nothing if one operand is no number.
+std::optional<Value> complex_binary(Context& context, BinaryOp op, const Value& a, const Value& b) {
+  const auto is_number = [](const Value& v) { return is_operand(v) || is_complex(v); };
+  const char* const form = complex_form_of(op);
+  if (!form || !is_number(a) || !is_number(b)) return std::nullopt;
+  Value operands[] = {a, b};
+  return call_complex_form(context, form, operands);
+}
+
 }  // namespace
 
 Operand op_operand(const Value& v, bool is_dying) {
@@ -381,6 +408,9 @@ Value binary(Context& context, BinaryOp op, const Value& a, const Value& b, Dyin
     if (bits && (scalar_of(a).type == ScalarType::real || scalar_of(b).type == ScalarType::real))
       wrong_operands(op, a, b);
     return apply_scalar(info_of(op).scalar, a, b);
+  }
+  if (is_complex(a) || is_complex(b)) {
+    if (std::optional<Value> result = complex_binary(context, op, a, b)) return std::move(*result);
   }
   if (op == BinaryOp::eq || op == BinaryOp::ne) expect_comparable_operands(op, a, b);
   if (op == BinaryOp::eq) return deep_equal(context, a, b);
@@ -413,6 +443,7 @@ Value inverted(Context& context, const Value& a, bool is_dying) {
 }
 
 Value plus(const Value& a) {
+  if (is_complex(a)) return a;
   if (is_host_bool(a)) return apply_scalar(ScalarOp::to_integer, a);
   if (is_host_number(a) || (a.is(Tag::tensor) && a.tensor_data()->dtype != DType::boolean)) return a;
   fail_with(
@@ -424,6 +455,10 @@ Value plus(const Value& a) {
 Value negated(Context& context, const Value& a, bool is_dying) {
   if (is_host_number(a)) return apply_scalar(ScalarOp::neg, a);
   if (a.is(Tag::tensor)) return context.ops().call(Op::neg, {op_operand(a, is_dying)});
+  if (is_complex(a)) {
+    Value operand = a;
+    if (std::optional<Value> result = call_complex_form(context, "neg", {&operand, 1})) return std::move(*result);
+  }
   std::string hint = hint_to_make(is_items(a) ? Wanted::tensor : Wanted::real, a);
   if (a.is_nil()) hint = hint_for_nil(a);
   fail_with(ErrorName::wrong_operand_type, fmt::format("cannot negate {}", type_name(a)), hints_of(std::move(hint)));

@@ -177,6 +177,10 @@ const std::map<Op, Use>& written_uses() {
       {Op::lu,
        {{"lu_factor(steep(x))[0] ** 2", "lu_factor(steep(x).T)[0] ** 2", "lu_factor(steep(x)[:, 1:])[0]",
          "lu_factor(stack([steep(x), steep(other)]))[0] ** 2"}}},
+      {Op::fft, {{"abs(fft(x)) ** 2", "fft(complex(x, other), axis: 0).im", "real(ifft(complex(x * x, x)))"}}},
+      {Op::rfft, {{"rfft(x).re ** 2", "rfft(x[:, :3]).im * rfft(x)[:, 1:].re", "abs(rfft(x, axis: 0)) ** 2"}}},
+      {Op::irfft,
+       {{"irfft(complex(x, other)) ** 2", "irfft(complex(x * x, x), 5)", "irfft(rfft(x) * rfft(other), 4) ** 2"}}},
       {Op::as_strided, {{"written(x) * written(x)"}}},  // in the derivative of assign_view
       {Op::to_device, {{"(x ** 2).to(x.device)"}}},     // between devices: test_devices.cpp
       {Op::fold_windows, {{"windows(x, 0, 2) ** 3"}}},  // in the derivative of windows

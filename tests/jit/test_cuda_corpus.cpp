@@ -57,6 +57,8 @@ struct Share {
   size_t share;
 };
 constexpr Share kShares[] = {{"sm_90", 2}, {"sm_75", 4}, {"sm_80", 12}, {"sm_89", 12}, {"sm_120", 12}};
+/// A run without TSL_CORPUS=all has time for one of so many shares of the kernels that stand for others, by chance.
+constexpr size_t kTurns = 8;
 constexpr Tier kTiers[] = {Tier::eager, Tier::annotated, Tier::everything};
 
 /// Returns the kernels of the whole corpus, on every tier.
@@ -397,7 +399,8 @@ TEST_CASE("every kernel of the corpus compiles for sm_75 to sm_120", "[corpus]")
   CHECK(complaints(sample, "sm_90", {}) == "");
   const auto chosen_parts = parts_for_archs(chosen, seed), sample_parts = parts_for_archs(sample, seed);
   for (size_t i = 0; i < std::size(kShares); ++i) {
-    std::vector<const KernelSource*> part = chosen_parts[i];
+    std::vector<const KernelSource*> part;
+    for (size_t j = seed % kTurns; j < chosen_parts[i].size(); j += kTurns) part.push_back(chosen_parts[i][j]);
     part.insert(part.end(), sample_parts[i].begin(), sample_parts[i].end());
     CHECK(complaints(part, kShares[i].arch, fast) == "");
   }

@@ -16,6 +16,7 @@ PARTS = {
     "science": "the module science, by SciPy, and by definitions in NumPy",
     "shape": "builtins that make, move and join elements, by NumPy",
     "signals": "convolutions, windows, transforms and interpolation, by NumPy and SciPy",
+    "fourier": "complex numbers and Fourier transforms, by NumPy's and SciPy's long doubles",
     "index": "reading and writing elements, by NumPy",
     "linear": "products of matrices, by NumPy",
     "linalg": "factorisations and what they give, by mpmath, NumPy and SciPy",

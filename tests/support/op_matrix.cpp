@@ -113,6 +113,14 @@ std::vector<MatrixCase> matrix_cases() {
       {Op::svd, "let (u, s, vh) = svd(stop_gradient(a.T), full_matrices: true)\n  return concat([u.T, u], axis: 0)"},
       {Op::lu, returned("lu_factor(a)[0]")},
       {Op::lu, "let (factors, pivots, order) = lu_factor(a.T)\n  return factors * f64(order)[:, nil]"},
+      {Op::eig, returned("eig_pairs(a[:3, :3])[0]")},
+      {Op::eig, "let (w, v) = eig(a.T[:3, :3])\n  return real(v @ unsqueeze(w, -1)) + a.T[:3, :3]"},
+      {Op::fft, returned("fft_pairs(a[..., :2])")},
+      {Op::fft, returned("ifft(complex(a, b), axis: 0).re + b")},
+      {Op::rfft, returned("rfft_pairs(a.T)")},
+      {Op::rfft, returned("abs(rfft(a * b))")},
+      {Op::irfft, returned("irfft(complex(a, b))")},
+      {Op::irfft, returned("irfft(complex(a.T, b.T), 2 * a.shape[0] - 1) * 2")},
       {Op::to_device,
        returned("a.to(a.device) + b.T.to(\"cpu\").to(b.device).T")},  // between devices: test_devices.cpp
   };

@@ -79,6 +79,19 @@ TEST_CASE_METHOD(Fixture, "factorisations of matrices of any extents have as man
   REQUIRE(error(Op::svd, {f({20000, 2})}) == "limit: svd: f32[20000, 2] has more than 16000 rows");
 }
 
+TEST_CASE_METHOD(Fixture, "transforms take complex numbers as pairs, and eigenvalues are such") {
+  REQUIRE(call(Op::fft, {f({5, 4, 2})}) == "f32[5, 4, 2]");
+  REQUIRE(call(Op::rfft, {f({5, 7})}) == "f32[5, 4, 2]");
+  REQUIRE(describe(ops.call(Op::irfft, {f({5, 4, 2})}, {.count = 6})) == "f32[5, 6]");
+  REQUIRE(error(Op::fft, {f({5})}) == "shape: fft: expected pairs along the last axis, got f32[5]");
+  REQUIRE(error(Op::fft, {i({5, 2})}) == "type: fft: expected f32 or f64, got i64[5, 2]");
+  REQUIRE(error(Op::rfft, {f({})}) == "shape: rfft: expected rows, got f32[]");
+  const Results eigen = ops.call_many(Op::eig, {f({2, 3, 3})});
+  REQUIRE(describe(eigen[0]) == "f32[2, 3, 2]");
+  REQUIRE(describe(eigen[1]) == "f32[2, 3, 3, 2]");
+  REQUIRE(error(Op::eig, {f({2, 3})}) == "shape: eig: expected square matrices, got f32[2, 3]");
+}
+
 TEST_CASE_METHOD(Fixture, "matmul follows NumPy's @") {
   REQUIRE(call(Op::matmul, {f({2, 3}), f({3, 4})}) == "f32[2, 4]");
   REQUIRE(call(Op::matmul, {f({3}), f({3})}) == "f32[]");

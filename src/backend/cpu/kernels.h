@@ -166,6 +166,35 @@ struct ChainOperand {
 using ChainKernel = void (*)(const ChainInstr* code, size_t length, const ChainOperand* operands, size_t begin,
                              size_t end);
 
+/// The largest radix of a pass of a Fourier transform; lengths with a larger prime factor are transformed another way.
+inline constexpr size_t kMostFftRadix = 31;
+
+/// A pass of a Fourier transform, with tables in the dtype of the elements.
+struct FftPass {
+  size_t radix;
+  size_t groups;         // butterflies that have twiddle factors of their own
+  size_t width;          // elements that share them, times the lanes
+  const void* twiddles;  // [groups][radix - 1] complex numbers
+  const void* roots;     // [radix] powers of e^(-2πi / radix)
+};
+
+/// Steps of Fourier transforms of `lanes` rows side by side, in two planes [n][lanes] for real and imaginary parts; the
+/// second begins `plane` elements behind the first.
+struct FftKernels {
+  void (*pass)(const FftPass& pass, const void* in, void* out, size_t plane) = nullptr;
+  /// Reads and writes rows of n pairs, `stride` numbers apart.
+  void (*load)(void* planes, size_t plane, const void* rows, size_t n, size_t lanes, ptrdiff_t stride) = nullptr;
+  void (*store)(void* rows, ptrdiff_t stride, const void* planes, size_t plane, size_t n, size_t lanes) = nullptr;
+  /// Multiplies element i of each lane with factors[i].
+  void (*multiply)(void* planes, size_t plane, const void* factors, size_t n, size_t lanes) = nullptr;
+  /// Makes elements 0 to n of the spectrum of 2 n real numbers of the transform of n pairs of them.
+  void (*separate)(void* to, size_t to_plane, const void* from, size_t from_plane, const void* twiddles, size_t n,
+                   size_t lanes) = nullptr;
+  /// Does the opposite.
+  void (*join)(void* to, size_t to_plane, const void* from, size_t from_plane, const void* twiddles, size_t n,
+               size_t lanes) = nullptr;
+};
+
 struct KernelTable {
   MapKernel map[kOpCount][kDTypeCount] = {};      // by op and operand dtype (where: of its last two operands);
                                                   // null where the op's dtype rule admits no such operand
@@ -190,6 +219,7 @@ struct KernelTable {
   void (*store_2d[9])(void* out, const void* in, size_t rows, size_t columns, ptrdiff_t row_stride,
                       ptrdiff_t column_stride) = {};
   GatherKernel gather[9] = {};  // by the element's size, too
+  FftKernels fft[2];            // of f32 and f64
 };
 
 const KernelTable& kernels(Isa isa);

@@ -1,7 +1,7 @@
 // Defines the ops that make tensors from numbers.
 #include "base/error_names.h"
-#include "tensor/rows/op_rows.h"
 #include "tensor/promotion.h"
+#include "tensor/rows/op_rows.h"
 
 namespace tsl::rows {
 

@@ -2,8 +2,8 @@
 #include <type_traits>
 
 #include "base/error_names.h"
-#include "tensor/rows/op_rows.h"
 #include "tensor/promotion.h"
+#include "tensor/rows/op_rows.h"
 
 namespace tsl::rows {
 

@@ -1,6 +1,6 @@
 // Defines matrix products, and what a library computes of matrices.
 #include "base/error_names.h"
-#include "tensor/rows/op_rows.h"
+#include "tensor/rows/matrices.h"
 
 namespace tsl::rows {
 
@@ -116,47 +116,6 @@ void vjp_matmul(VjpCall& call) {
 
 // ---- Factorisations -------------------------------------------------------------------------------------------------
 
-constexpr int64_t kMostRows = 32'000;   // the workspace of eigh has 2 n² elements, which LAPACK counts in 32 bits
-constexpr int64_t kMostOfSvd = 16'000;  // and that of svd 4 k² and more
-
-void check_dtype(const char* op, const Tensor& x) {
-  if (x.dtype() != DType::f32 && x.dtype() != DType::f64) {
-    fail_with(ErrorName::wrong_dtype, fmt::format("{}: expected f32 or f64, got {}", op, describe(x)),
-              {"`f32(x)` converts a tensor"});
-  }
-}
-
-void check_extent(const char* op, const Tensor& x, int64_t extent, int64_t most, const char* what) {
-  if (extent > most) fail(ErrorName::matrix_too_large, "{}: {} has more than {} {}", op, describe(x), most, what);
-}
-
-/// Fails unless x is a batch of matrices of f32 or f64.
-void check_matrices(const char* op, const Tensor& x, int64_t most) {
-  check_dtype(op, x);
-  const int rank = x.rank();
-  if (rank < 2) fail(ErrorName::rank_too_low, "{}: expected matrices, got {}", op, describe(x));
-  check_extent(op, x, x.shape()[rank - 2].hint(), most, "rows");
-  check_extent(op, x, x.shape()[rank - 1].hint(), most, "columns");
-}
-
-/// Fails unless x is a batch of square matrices of f32 or f64.
-void check_square(const char* op, const Tensor& x) {
-  check_dtype(op, x);
-  const int rank = x.rank();
-  if (rank < 2 || !(x.shape()[rank - 1] == x.shape()[rank - 2]))
-    fail(ErrorName::not_square, "{}: expected square matrices, got {}", op, describe(x));
-  check_extent(op, x, x.shape()[rank - 1].hint(), kMostRows, "rows");
-}
-
-/// Describes the matrix of a batch that cannot be factorised.
-Error unfit_matrix(ErrorName name, const char* op, int64_t matrix, const Layout& source, const char* what) {
-  Error error;
-  error.name = name;
-  error.message = source.rank() > 2 ? fmt::format("{}: matrix {} of the batch {}", op, matrix, what)
-                                    : fmt::format("{}: the matrix {}", op, what);
-  return error;
-}
-
 constexpr OpFailure kNotPositive = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
                                       return unfit_matrix(ErrorName::not_positive_definite, "cholesky", matrix, source,
                                                           "is not positive definite");
@@ -165,7 +124,6 @@ constexpr OpFailure kSingular = {false, [](int64_t matrix, const Layout& source,
                                    return unfit_matrix(ErrorName::singular_matrix, "solve", matrix, source,
                                                        "is singular");
                                  }};
-constexpr const char* kIsNotFinite = "has elements that are not finite";
 constexpr OpFailure kEighNotFinite = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
                                         return unfit_matrix(ErrorName::not_finite, "eigh", matrix, source,
                                                             kIsNotFinite);
@@ -173,13 +131,6 @@ constexpr OpFailure kEighNotFinite = {false, [](int64_t matrix, const Layout& so
 constexpr OpFailure kSvdNotFinite = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
                                        return unfit_matrix(ErrorName::not_finite, "svd", matrix, source, kIsNotFinite);
                                      }};
-
-constexpr OpTraits factorisation_traits(const OpFailure* failure, InputNeed needs) {
-  OpTraits traits = unfused_traits(Category::factorisation, AxisUse::none, std::nullopt);
-  traits.failure = failure;
-  traits.needs = needs;
-  return traits;
-}
 
 TensorType infer_cholesky(Operands operands, const Attrs&) {
   check_square("cholesky", operands[0].tensor);

@@ -18,6 +18,8 @@ extern "C" {
 void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* info);
 void dsyevd_(const char* jobz, const char* uplo, const int* n, double* a, const int* lda, double* w, double* work,
              const int* lwork, int* iwork, const int* liwork, int* info);
+void dgeev_(const char* left, const char* right, const int* n, double* a, const int* lda, double* re, double* im,
+            double* vl, const int* ldvl, double* vr, const int* ldvr, double* work, const int* lwork, int* info);
 void dgeqrf_(const int* m, const int* n, double* a, const int* lda, double* tau, double* work, const int* lwork,
              int* info);
 void dorgqr_(const int* m, const int* n, const int* k, double* a, const int* lda, const double* tau, double* work,
@@ -471,6 +473,60 @@ template <class T> class SvdKernel final : public FactorisationKernel {
   int64_t work_;
 };
 
+/// LAPACK gives the vectors of a pair of conjugate values as their real and imaginary parts, in two columns.
+template <class T> class EigKernel final : public FactorisationKernel {
+ public:
+  EigKernel(const graph::Node& node, ThreadPool& pool)
+      : FactorisationKernel(node, pool, bytes_of((2 * n(node) + 2 + kWork) * n(node), 0)) {}
+  std::string name() const override { return "eig (LAPACK)"; }
+
+ private:
+  static constexpr int64_t kWork = 66;  // rows of n doubles that let LAPACK handle columns together
+  static int64_t n(const graph::Node& node) { return extents_of(node).rows; }
+
+  /// Always computes the vectors: the values alone are found by another method, which gives other bits.
+  void factorise_one(const exec::OpCall& call, int64_t i, std::byte* workspace) const override {
+    const int64_t rows = extents().rows, elements = extents().elements();
+    auto* const columns = reinterpret_cast<double*>(workspace);
+    double* const vectors = columns + elements;
+    double* const re = vectors + elements;
+    double* const im = re + rows;
+    read_columns(operand<T>(call, 0, i * elements), extents(), columns);
+    const bool is_finite = std::all_of(columns, columns + elements, [](double x) { return std::isfinite(x); });
+    if (!is_finite || !decompose_general(static_cast<int>(rows), columns, re, im, vectors)) return (*call.report)(i, i);
+    if (T* const out = result<T>(call, 0, 2 * i * rows)) {
+      for (int64_t k = 0; k < rows; ++k) write_pair(out + 2 * k, re[k], im[k]);
+    }
+    if (T* const out = result<T>(call, 1, 2 * i * elements)) write_vectors(im, vectors, rows, out);
+  }
+
+  static void write_pair(T* out, double re, double im) {
+    out[0] = static_cast<T>(re);
+    out[1] = static_cast<T>(im);
+  }
+
+  static void write_vectors(const double* im, const double* vectors, int64_t n, T* out) {
+    for (int64_t k = 0; k < n; ++k) {
+      const bool is_first = im[k] > 0, is_second = im[k] < 0;
+      const double* const real = vectors + (is_second ? k - 1 : k) * n;
+      const double* const imaginary = real + n;
+      for (int64_t row = 0; row < n; ++row) {
+        const double part = is_first ? imaginary[row] : is_second ? -imaginary[row] : 0;
+        write_pair(out + 2 * (row * n + k), real[row], part);
+      }
+    }
+  }
+
+  /// Overwrites the matrix; the memory behind `im` is LAPACK's.
+  static bool decompose_general(int n, double* columns, double* re, double* im, double* vectors) {
+    const BlasMemory memory;
+    const int one = 1, work_size = static_cast<int>(kWork) * n;
+    int info = 0;
+    dgeev_("N", "V", &n, columns, &n, re, im, nullptr, &one, vectors, &n, im + n, &work_size, &info);
+    return info == 0;
+  }
+};
+
 template <template <class> class Kernel>
 std::unique_ptr<exec::OpKernel> make(const graph::Node& node, ThreadPool& pool) {
   if (node.dtype == DType::f32) return std::make_unique<Kernel<float>>(node, pool);
@@ -478,13 +534,9 @@ std::unique_ptr<exec::OpKernel> make(const graph::Node& node, ThreadPool& pool) 
 }
 
 constexpr std::pair<Op, std::unique_ptr<exec::OpKernel> (*)(const graph::Node&, ThreadPool&)> kRows[] = {
-    {Op::cholesky, make<CholeskyKernel>},
-    {Op::eigh, make<EighKernel>},
-    {Op::solve_triangular, make<TriangularKernel>},
-    {Op::solve, make<SolveKernel>},
-    {Op::qr, make<QrKernel>},
-    {Op::svd, make<SvdKernel>},
-    {Op::lu, make<LuKernel>},
+    {Op::cholesky, make<CholeskyKernel>}, {Op::eigh, make<EighKernel>}, {Op::solve_triangular, make<TriangularKernel>},
+    {Op::solve, make<SolveKernel>},       {Op::eig, make<EigKernel>},   {Op::qr, make<QrKernel>},
+    {Op::svd, make<SvdKernel>},           {Op::lu, make<LuKernel>},
 };
 
 class LapackProvider final : public exec::OpKernelProvider {

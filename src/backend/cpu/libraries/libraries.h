@@ -20,8 +20,11 @@ std::unique_ptr<exec::OpKernelProvider> products_provider(const LibraryContext& 
 /// Factorisations and triangular systems of f32 and f64, by the LAPACK that OpenBLAS holds.
 std::unique_ptr<exec::OpKernelProvider> lapack_provider(const LibraryContext& context);
 
+/// Fourier transforms of f32 and f64, by kernels of the table.
+std::unique_ptr<exec::OpKernelProvider> fft_provider(const LibraryContext& context);
+
 /// The providers, in the order in which they are asked.
-inline constexpr std::unique_ptr<exec::OpKernelProvider> (*kProviders[])(const LibraryContext&) = {products_provider,
-                                                                                                   lapack_provider};
+inline constexpr std::unique_ptr<exec::OpKernelProvider> (*kProviders[])(const LibraryContext&) = {
+    products_provider, lapack_provider, fft_provider};
 
 }  // namespace tsl::cpu

@@ -1,0 +1,329 @@
+// Fourier transforms along the last axis. Rows are transformed side by side, as many as fit into a cache, by passes of
+// small radices; lengths with a large prime factor by a product of chirps (Bluestein, "A linear filtering approach to
+// the computation of discrete Fourier transform", 1970). How rows are grouped changes no bit of their results.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <numbers>
+#include <vector>
+
+#include "backend/cpu/libraries/libraries.h"
+#include "graph/plan.h"
+
+namespace tsl::cpu {
+
+namespace {
+
+constexpr size_t kMostLanes = 16;
+constexpr size_t kPadding = 272;  // elements between planes, so that they do not compete for the same lines of a cache
+constexpr size_t kCacheBytes = 640 * 1024;  // for the planes of the rows that are transformed side by side
+
+/// Returns e^(-2πi k / n), from an angle of at most π / 4.
+template <class T> void write_root(T* out, uint64_t k, uint64_t n) {
+  k %= n;
+  const uint64_t eighth = 8 * k / n;
+  // The angle's distance from the nearest multiple of π / 2, in units of 2π / 4n.
+  const uint64_t quarter = (eighth + 1) / 2;
+  const auto rest = static_cast<long double>(static_cast<int64_t>(4 * k) - static_cast<int64_t>(quarter * n));
+  const long double angle = rest * std::numbers::pi_v<long double> / (2 * static_cast<long double>(n));
+  const long double cosine = std::cos(angle), sine = std::sin(angle);
+  const long double table[4][2] = {{cosine, -sine}, {-sine, -cosine}, {-cosine, sine}, {sine, cosine}};
+  out[0] = static_cast<T>(table[quarter % 4][0]);
+  out[1] = static_cast<T>(table[quarter % 4][1]);
+}
+
+/// Returns the radices of a length, large ones first but for what no formula is known of; empty: none below
+/// kMostFftRadix would do.
+std::vector<size_t> radices_of(size_t n) {
+  std::vector<size_t> radices;
+  for (const size_t radix : {4, 2, 3, 5}) {
+    for (; n % radix == 0; n /= radix) radices.push_back(radix);
+  }
+  for (size_t radix = 7; radix <= kMostFftRadix; radix += 2) {
+    for (; n % radix == 0; n /= radix) radices.push_back(radix);
+  }
+  if (n > 1) radices.clear();
+  return radices;
+}
+
+/// The tables of a length with small factors.
+template <class T> class Passes {
+ public:
+  explicit Passes(size_t n) : n_(n), radices_(radices_of(n)) {
+    size_t groups = n, width = 1;
+    for (const size_t radix : radices_) {
+      groups /= radix;
+      std::vector<T> twiddles(std::max<size_t>(1, 2 * groups * (radix - 1))), roots;
+      for (size_t p = 0; p < groups; ++p) {
+        for (size_t k = 1; k < radix; ++k) write_root(&twiddles[2 * (p * (radix - 1) + k - 1)], p * k, groups * radix);
+      }
+      if (radix > 5) {
+        roots.resize(2 * radix);
+        for (size_t k = 0; k < radix; ++k) write_root(&roots[2 * k], k, radix);
+      }
+      steps_.push_back({{radix, groups, width, nullptr, nullptr}, std::move(twiddles), std::move(roots)});
+      width *= radix;
+    }
+  }
+  size_t size() const { return n_; }
+
+  /// Transforms planes of `lanes` rows. Returns which of the two holds the result.
+  T* run(const FftKernels& kernels, T* planes, T* other, size_t plane, size_t lanes) const {
+    for (const Step& step : steps_) {
+      FftPass pass = step.pass;
+      pass.width *= lanes;
+      pass.twiddles = step.twiddles.data();
+      pass.roots = step.roots.data();
+      kernels.pass(pass, planes, other, plane);
+      std::swap(planes, other);
+    }
+    return planes;
+  }
+
+ private:
+  struct Step {
+    FftPass pass;
+    std::vector<T> twiddles, roots;
+  };
+  size_t n_;
+  std::vector<size_t> radices_;
+  std::vector<Step> steps_;
+};
+
+/// Returns the least length from n on whose factors are 2, 3 and 5.
+size_t next_smooth(size_t n) {
+  for (;; ++n) {
+    size_t rest = n;
+    for (const size_t radix : {2, 3, 5}) {
+      while (rest % radix == 0) rest /= radix;
+    }
+    if (rest == 1) return n;
+  }
+}
+
+bool is_smooth(size_t n) { return n == 1 || !radices_of(n).empty(); }
+
+/// A transform of a length, of any factors.
+template <class T> class Transform {
+ public:
+  explicit Transform(size_t n) : n_(n), passes_(is_smooth(n) ? n : next_smooth(2 * n - 1)) {
+    if (passes_.size() == n) return;
+    // With k j = (k² + j² - (k - j)²) / 2: a product with a chirp, a convolution with its conjugate, another product.
+    const size_t m = passes_.size();
+    chirp_.resize(2 * n);
+    for (uint64_t k = 0; k < n; ++k) write_root(&chirp_[2 * k], k * k % (2 * n), 2 * n);
+    filter_.assign(2 * m, T(0));
+    for (size_t k = 0; k < n; ++k) {
+      for (const size_t at : {k, (m - k) % m}) {
+        filter_[at] = chirp_[2 * k] / static_cast<T>(m);
+        filter_[m + at] = -chirp_[2 * k + 1] / static_cast<T>(m);
+      }
+    }
+  }
+  /// Transforms the filter by kernels; called once before run().
+  void prepare(const FftKernels& kernels) {
+    if (filter_.empty()) return;
+    const size_t m = passes_.size();
+    std::vector<T> other(2 * m), pairs(2 * m);
+    const T* const spectrum = passes_.run(kernels, filter_.data(), other.data(), m, 1);
+    kernels.store(pairs.data(), 0, spectrum, m, m, 1);
+    filter_ = std::move(pairs);
+  }
+
+  size_t size() const { return n_; }
+  /// The distance of the two planes that run() works on, of which the first size() elements of each lane count.
+  size_t plane(size_t lanes) const { return passes_.size() * lanes + kPadding; }
+
+  /// Transforms the first size() elements of planes. Returns the planes with the result, one of the two.
+  T* run(const FftKernels& kernels, T* planes, T* other, size_t lanes) const {
+    const size_t m = passes_.size(), plane = this->plane(lanes);
+    if (filter_.empty()) return passes_.run(kernels, planes, other, plane, lanes);
+    kernels.multiply(planes, plane, chirp_.data(), n_, lanes);
+    for (T* const part : {planes, planes + plane}) std::fill(part + n_ * lanes, part + m * lanes, T(0));
+    T* const spectrum = passes_.run(kernels, planes, other, plane, lanes);
+    kernels.multiply(spectrum, plane, filter_.data(), m, lanes);
+    // An inverse transform is a transform with real and imaginary parts exchanged.
+    exchange(spectrum, m * lanes, plane);
+    T* const sums = passes_.run(kernels, spectrum, spectrum == planes ? other : planes, plane, lanes);
+    exchange(sums, m * lanes, plane);
+    kernels.multiply(sums, plane, chirp_.data(), n_, lanes);
+    return sums;
+  }
+
+ private:
+  static void exchange(T* planes, size_t n, size_t plane) { std::swap_ranges(planes, planes + n, planes + plane); }
+
+  size_t n_;
+  Passes<T> passes_;
+  std::vector<T> chirp_;   // [n] pairs
+  std::vector<T> filter_;  // [plane_size()] pairs; empty: passes alone do
+};
+
+enum class Form : uint8_t { complex, real_to_complex, complex_to_real };
+
+/// One op call: transforms of all rows.
+template <class T> class FftKernel final : public exec::OpKernel {
+ public:
+  FftKernel(const graph::Node& node, const LibraryContext& context)
+      : pool_(context.pool),
+        kernels_(context.table.fft[sizeof(T) == sizeof(float) ? 0 : 1]),
+        form_(form_of(node.op)),
+        is_inverse_(node.attrs.inverse || form_ == Form::complex_to_real),
+        n_(length_of(node)),
+        is_halved_(form_ != Form::complex && n_ % 2 == 0 && n_ > 0),
+        rows_(rows_of(node)),
+        transform_(std::max<size_t>(1, is_halved_ ? n_ / 2 : n_)) {
+    transform_.prepare(kernels_);
+    if (is_halved_) {
+      turns_.resize(n_ + 2);
+      for (size_t k = 0; k <= n_ / 2; ++k) write_root(&turns_[2 * k], k, n_);
+    }
+    const size_t row_bytes = 4 * plane_elements(1) * sizeof(T);
+    lanes_ = std::clamp<size_t>(kCacheBytes / row_bytes, 1, kMostLanes);
+    lanes_ = std::max<size_t>(1, std::min(lanes_, rows_));
+  }
+  std::string name() const override {
+    return form_ == Form::complex ? "fft" : form_ == Form::real_to_complex ? "rfft" : "irfft";
+  }
+  uint64_t workspace_bytes() const override { return bytes_each() * static_cast<uint64_t>(pool_.size()); }
+
+  void run(const exec::OpCall& call) override {
+    if (n_ == 0 || rows_ == 0 || !call.results[0]) return;
+    const auto blocks = static_cast<int64_t>((rows_ + lanes_ - 1) / lanes_);
+    const auto* const in = reinterpret_cast<const T*>(call.operands[0]);
+    auto* const out = reinterpret_cast<T*>(call.results[0]);
+    auto run_block = [&](int64_t block, int worker) {
+      const size_t first = static_cast<size_t>(block) * lanes_;
+      auto* const memory = reinterpret_cast<T*>(call.workspace + static_cast<uint64_t>(worker) * bytes_each());
+      transform_rows(in + first * in_row(), out + first * out_row(), std::min(lanes_, rows_ - first), memory);
+    };
+    const auto work = static_cast<int64_t>(rows_ * n_) * 16;
+    if (blocks == 1 || work < kParallelWork) {
+      for (int64_t block = 0; block < blocks; ++block) run_block(block, 0);
+    } else {
+      pool_.parallel_for(blocks, run_block);
+    }
+  }
+
+ private:
+  static Form form_of(Op op) {
+    return op == Op::fft ? Form::complex : op == Op::rfft ? Form::real_to_complex : Form::complex_to_real;
+  }
+  static size_t extent_of(const Shape& shape, int from_end) {
+    return static_cast<size_t>(shape[shape.rank() - from_end].hint());
+  }
+  static size_t length_of(const graph::Node& node) {
+    if (node.op == Op::fft) return extent_of(node.shape, 2);
+    return extent_of(node.op == Op::rfft ? node.args[0].layout.shape : node.shape, 1);
+  }
+  size_t rows_of(const graph::Node& node) const {
+    const auto elements = static_cast<size_t>(element_count(node.shape).hint());
+    return n_ == 0 ? 0 : elements / out_row();
+  }
+
+  /// The numbers of a row of the operand and of the result.
+  size_t in_row() const {
+    return form_ == Form::real_to_complex ? n_ : form_ == Form::complex ? 2 * n_ : n_ / 2 * 2 + 2;
+  }
+  size_t out_row() const {
+    return form_ == Form::complex_to_real ? n_ : form_ == Form::complex ? 2 * n_ : n_ / 2 * 2 + 2;
+  }
+
+  /// The elements of a plane: the halved transforms have one more than they transform.
+  size_t plane_elements(size_t lanes) const { return transform_.plane(lanes) + lanes; }
+  uint64_t bytes_each() const { return graph::aligned(4 * plane_elements(lanes_) * sizeof(T)); }
+
+  void transform_rows(const T* in, T* out, size_t lanes, T* memory) const {
+    T* const other = memory + 2 * plane_elements(lanes);
+    if (is_halved_ && form_ == Form::real_to_complex) return halved_to_complex(in, out, lanes, memory, other);
+    if (is_halved_) return halved_to_real(in, out, lanes, memory, other);
+    const size_t plane = transform_.plane(lanes);
+    read_rows(in, lanes, memory, plane);
+    if (is_inverse_) std::swap_ranges(memory, memory + n_ * lanes, memory + plane);
+    T* const planes = transform_.run(kernels_, memory, other, lanes);
+    if (is_inverse_) std::swap_ranges(planes, planes + n_ * lanes, planes + plane);
+    write_rows(planes, plane, lanes, out);
+  }
+
+  /// Reads rows as complex numbers, of which real ones have no imaginary part and half spectra another half.
+  void read_rows(const T* in, size_t lanes, T* planes, size_t plane) const {
+    if (form_ == Form::complex) return kernels_.load(planes, plane, in, n_, lanes, static_cast<ptrdiff_t>(in_row()));
+    if (form_ == Form::real_to_complex) {
+      for (size_t lane = 0; lane < lanes; ++lane) {
+        for (size_t i = 0; i < n_; ++i) planes[i * lanes + lane] = in[lane * in_row() + i];
+      }
+      std::fill(planes + plane, planes + plane + n_ * lanes, T(0));
+      return;
+    }
+    kernels_.load(planes, plane, in, n_ / 2 + 1, lanes, static_cast<ptrdiff_t>(in_row()));
+    std::fill(planes + plane, planes + plane + lanes, T(0));
+    for (size_t k = n_ / 2 + 1; k < n_; ++k) {
+      for (size_t lane = 0; lane < lanes; ++lane) {
+        planes[k * lanes + lane] = planes[(n_ - k) * lanes + lane];
+        planes[plane + k * lanes + lane] = -planes[plane + (n_ - k) * lanes + lane];
+      }
+    }
+  }
+
+  void write_rows(const T* planes, size_t plane, size_t lanes, T* out) const {
+    const auto stride = static_cast<ptrdiff_t>(out_row());
+    if (form_ == Form::complex) return kernels_.store(out, stride, planes, plane, n_, lanes);
+    if (form_ == Form::real_to_complex) return kernels_.store(out, stride, planes, plane, n_ / 2 + 1, lanes);
+    for (size_t lane = 0; lane < lanes; ++lane) {
+      for (size_t i = 0; i < n_; ++i) out[lane * out_row() + i] = planes[i * lanes + lane];
+    }
+  }
+
+  /// Transforms real numbers as half as many complex ones.
+  void halved_to_complex(const T* in, T* out, size_t lanes, T* memory, T* other) const {
+    const size_t half = n_ / 2, plane = transform_.plane(lanes), more = plane_elements(lanes);
+    kernels_.load(memory, plane, in, half, lanes, static_cast<ptrdiff_t>(in_row()));
+    const T* const planes = transform_.run(kernels_, memory, other, lanes);
+    T* const spectrum = planes == memory ? other : memory;
+    kernels_.separate(spectrum, more, planes, plane, turns_.data(), half, lanes);
+    kernels_.store(out, static_cast<ptrdiff_t>(out_row()), spectrum, more, half + 1, lanes);
+  }
+
+  void halved_to_real(const T* in, T* out, size_t lanes, T* memory, T* other) const {
+    const size_t half = n_ / 2, plane = transform_.plane(lanes), more = plane_elements(lanes);
+    kernels_.load(other, more, in, half + 1, lanes, static_cast<ptrdiff_t>(in_row()));
+    // Real and imaginary parts are exchanged, for the inverse transform.
+    kernels_.join(memory, plane, other, more, turns_.data(), half, lanes);
+    std::swap_ranges(memory, memory + half * lanes, memory + plane);
+    T* const planes = transform_.run(kernels_, memory, other, lanes);
+    std::swap_ranges(planes, planes + half * lanes, planes + plane);
+    kernels_.store(out, static_cast<ptrdiff_t>(out_row()), planes, plane, half, lanes);
+  }
+
+  ThreadPool& pool_;
+  const FftKernels& kernels_;
+  Form form_;
+  bool is_inverse_;
+  size_t n_;
+  bool is_halved_;
+  size_t rows_, lanes_ = 1;
+  Transform<T> transform_;
+  std::vector<T> turns_;  // e^(-2πi k / n), for halved transforms
+};
+
+class FftProvider final : public exec::OpKernelProvider {
+ public:
+  explicit FftProvider(const LibraryContext& context) : context_(context) {}
+  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
+    if (node.op != Op::fft && node.op != Op::rfft && node.op != Op::irfft) return nullptr;
+    if (node.dtype == DType::f32) return std::make_unique<FftKernel<float>>(node, context_);
+    return std::make_unique<FftKernel<double>>(node, context_);
+  }
+
+ private:
+  LibraryContext context_;
+};
+
+}  // namespace
+
+std::unique_ptr<exec::OpKernelProvider> fft_provider(const LibraryContext& context) {
+  return std::make_unique<FftProvider>(context);
+}
+
+}  // namespace tsl::cpu

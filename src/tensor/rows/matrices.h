@@ -1,0 +1,59 @@
+// What the rows of factorisations share: checks of their operands, and descriptions of their failures.
+#pragma once
+
+#include "base/error_names.h"
+#include "tensor/rows/op_rows.h"
+
+namespace tsl::rows {
+
+inline constexpr int64_t kMostRows = 32'000;  // the workspace of eigh has 2 n² elements, which LAPACK counts in 32 bits
+inline constexpr int64_t kMostOfSvd = 16'000;  // and that of svd 4 k² and more
+
+inline void check_dtype(const char* op, const Tensor& x) {
+  if (x.dtype() != DType::f32 && x.dtype() != DType::f64) {
+    fail_with(ErrorName::wrong_dtype, fmt::format("{}: expected f32 or f64, got {}", op, describe(x)),
+              {"`f32(x)` converts a tensor"});
+  }
+}
+
+inline void check_extent(const char* op, const Tensor& x, int64_t extent, int64_t most, const char* what) {
+  if (extent > most) fail(ErrorName::matrix_too_large, "{}: {} has more than {} {}", op, describe(x), most, what);
+}
+
+/// Fails unless x is a batch of matrices of f32 or f64.
+inline void check_matrices(const char* op, const Tensor& x, int64_t most) {
+  check_dtype(op, x);
+  const int rank = x.rank();
+  if (rank < 2) fail(ErrorName::rank_too_low, "{}: expected matrices, got {}", op, describe(x));
+  check_extent(op, x, x.shape()[rank - 2].hint(), most, "rows");
+  check_extent(op, x, x.shape()[rank - 1].hint(), most, "columns");
+}
+
+/// Fails unless x is a batch of square matrices of f32 or f64.
+inline void check_square(const char* op, const Tensor& x) {
+  check_dtype(op, x);
+  const int rank = x.rank();
+  if (rank < 2 || !(x.shape()[rank - 1] == x.shape()[rank - 2]))
+    fail(ErrorName::not_square, "{}: expected square matrices, got {}", op, describe(x));
+  check_extent(op, x, x.shape()[rank - 1].hint(), kMostRows, "rows");
+}
+
+/// Describes the matrix of a batch that cannot be factorised.
+inline Error unfit_matrix(ErrorName name, const char* op, int64_t matrix, const Layout& source, const char* what) {
+  Error error;
+  error.name = name;
+  error.message = source.rank() > 2 ? fmt::format("{}: matrix {} of the batch {}", op, matrix, what)
+                                    : fmt::format("{}: the matrix {}", op, what);
+  return error;
+}
+
+inline constexpr const char* kIsNotFinite = "has elements that are not finite";
+
+constexpr OpTraits factorisation_traits(const OpFailure* failure, InputNeed needs) {
+  OpTraits traits = unfused_traits(Category::factorisation, AxisUse::none, std::nullopt);
+  traits.failure = failure;
+  traits.needs = needs;
+  return traits;
+}
+
+}  // namespace tsl::rows
