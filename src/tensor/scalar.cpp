@@ -135,10 +135,23 @@ Scalar shifted(ScalarOp op, Scalar a, Scalar b) {
   return op == ScalarOp::left_shift ? exact<ScalarOp::left_shift>(x, count) : Scalar::of(x >> count);
 }
 
+#if defined(__x86_64__) && !defined(__FMA__)
+/// Calls the body with the processor's own fused multiplication, without which a function of f64 takes five times as
+/// long. The bits are the same.
+template <class Body, class... Real> [[gnu::target("fma")]] auto call_with_fma(Body body, Real... x) {
+  return body(x...);
+}
+template <class Body, class... Real> auto call_in_floats(Body body, Real... x) {
+  return __builtin_cpu_supports("fma") ? call_with_fma(body, x...) : body(x...);
+}
+#else
+template <class Body, class... Real> auto call_in_floats(Body body, Real... x) { return body(x...); }
+#endif
+
 /// Calls the scalar body for the operand's type.
 template <ScalarOp kOp, class Body> Scalar unary(Scalar x, Body body) {
   if constexpr (computes_in_floats(kOp)) {
-    return Scalar::of(body(x.as_real()));
+    return Scalar::of(call_in_floats(body, x.as_real()));
   } else {
     if (is_real(x)) {
       if constexpr (takes_floats(kOp)) return Scalar::of(body(x.real));
@@ -184,13 +197,14 @@ template <ScalarOp kOp, bool kFallible, class Body> Scalar binary(Scalar a, Scal
   if constexpr (is_shift(kOp)) {
     return shifted(kOp, a, b);
   } else if constexpr (computes_in_floats(kOp)) {
-    return Scalar::of(body(a.as_real(), b.as_real()));
+    return Scalar::of(call_in_floats(body, a.as_real(), b.as_real()));
   } else {
     if (is_real(a) || is_real(b)) {
       if constexpr (row_of(kOp).rule == DTypeRule::compare) {
         if (is_real(a) != is_real(b)) return compare_exactly(a, b, body);
       }
-      if constexpr (takes_floats(kOp)) return Scalar::of(body(a.as_real(), b.as_real()));
+      if constexpr (kOp == ScalarOp::pow) return Scalar::of(call_in_floats(body, a.as_real(), b.as_real()));
+      else if constexpr (takes_floats(kOp)) return Scalar::of(body(a.as_real(), b.as_real()));
       fail(ErrorName::wrong_dtype, "{} needs bools or ints, not floats", name_of(kOp));
     }
     if constexpr (takes_booleans(kOp)) {
@@ -199,7 +213,7 @@ template <ScalarOp kOp, bool kFallible, class Body> Scalar binary(Scalar a, Scal
     const int64_t x = integer_of(a), y = integer_of(b);
     if constexpr (kFallible) check_divisor<kOp>(y);
     if constexpr (kOp == ScalarOp::pow) {
-      if (y < 0) return Scalar::of(body(static_cast<double>(x), static_cast<double>(y)));
+      if (y < 0) return Scalar::of(call_in_floats(body, static_cast<double>(x), static_cast<double>(y)));
     }
     if constexpr (can_overflow(kOp)) return exact<kOp>(x, y);
     else return Scalar::of(body(x, y));
@@ -261,12 +275,14 @@ bool fails_on_ints(ScalarOp op, Scalar a, Scalar b) {
 
 Scalar apply(ScalarOp op, Scalar a, Scalar b) {
   switch (op) {
-#define TSL_UNARY(name, ...) \
-  case ScalarOp::name:       \
-    return unary<ScalarOp::name>(a, [](auto x) { return math::s_##name(x); });
+#define TSL_UNARY(name, ...)      \
+  case ScalarOp::name:            \
+    return unary<ScalarOp::name>( \
+        a, [](auto x) __attribute__((always_inline)) { return math::s_##name(x); });
 #define TSL_BINARY(name, rule, fallible, ...) \
   case ScalarOp::name:                        \
-    return binary<ScalarOp::name, fallible>(a, b, [](auto x, auto y) { return math::s_##name(x, y); });
+    return binary<ScalarOp::name, fallible>(  \
+        a, b, [](auto x, auto y) __attribute__((always_inline)) { return math::s_##name(x, y); });
 #define TSL_TERNARY(...)
 #include "tensor/bodies/elementwise.def"
 #undef TSL_UNARY

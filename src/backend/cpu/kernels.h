@@ -71,6 +71,8 @@ struct ScanKernels {
 /// Writes the keys of elements: numbers without a sign that sort as the elements do, NaN last, and the other way round
 /// if `descending`. A key has 64 bits if an element does, else 32. Returns the least key.
 using KeyKernel = uint64_t (*)(void* keys, const void* in, size_t n, bool descending);
+/// Writes the elements that have these keys; -0.0, whose key is that of 0.0, and most NaNs become others.
+using KeyedElementKernel = void (*)(void* out, const void* keys, size_t n, bool descending);
 
 /// Writes the positions of the first `count` elements of each row of n <= kMaxRankedRow keys, in order; of equal keys,
 /// the first comes first.
@@ -206,6 +208,7 @@ struct KernelTable {
   ScanKernels cumsum[kDTypeCount] = {};
   ScanKernels cumprod[kDTypeCount] = {};
   KeyKernel sort_keys[kDTypeCount] = {};
+  KeyedElementKernel keyed_elements[kDTypeCount] = {};
   OrderKernel order_rows[2] = {};  // of keys with 32 and with 64 bits
   ChainKernel chain = nullptr;
   RandomKernels random;

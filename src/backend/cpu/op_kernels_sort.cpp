@@ -1,5 +1,9 @@
 // Sorting: the positions of elements in order, or of the first few of them.
 #include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <numeric>
 
 #include "backend/cpu/op_kernels.h"
 #include "backend/cpu/threads.h"
@@ -21,6 +25,14 @@ struct ShortEntry {
   friend bool operator<(ShortEntry a, ShortEntry b) { return a.word < b.word; }
 };
 
+/// A key alone, where equal keys are those of equal elements.
+template <class T> struct BareKey {
+  using Key = T;
+  Key own_key;
+  Key key() const { return own_key; }
+  friend bool operator<(BareKey a, BareKey b) { return a.own_key < b.own_key; }
+};
+
 struct LongEntry {
   using Key = uint64_t;
   Key own_key;
@@ -37,10 +49,25 @@ constexpr int64_t kAtOnce = 128;            // keys that are computed at a time;
 constexpr int64_t kGroup = 4096;            // elements of short rows that a thread takes at a time
 constexpr int64_t kFewRows = 16;            // so many rows are ranked in about the same time
 constexpr int64_t kFewElements = 100;       // sorted by comparisons
+constexpr int64_t kShortRun = 16;           // elements of equal prefixes, sorted by insertion
+constexpr int64_t kLongRun = 2048;          // … by digits, if there are more
 constexpr int64_t kSplit = 64 * 1024;       // elements for which a row is worth several threads
 constexpr int64_t kSelectedShare = 8;       // selects if at most one of so many elements is wanted,
 constexpr int64_t kMostSelected = 1 << 16;  // … and no more than can be sorted between two polls
 constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits;
+
+struct KeyRange {
+  uint64_t least = UINT64_MAX, most = 0;
+  void add(KeyRange other) { least = std::min(least, other.least), most = std::max(most, other.most); }
+};
+
+/// The bits of words that are sorted by: `bits` of what they are beyond `least`, above `low` others.
+struct Field {
+  uint64_t least = 0;
+  int low = 0, bits = 0;
+  uint64_t of(uint64_t word) const { return (word - least) >> low; }
+};
+constexpr uint64_t lower_bits(uint64_t x, int bits) { return x & ((uint64_t{1} << bits) - 1); }
 
 /// Sorts rows of contiguous elements.
 class RowSort {
@@ -59,8 +86,15 @@ class RowSort {
   void sort() {
     const int64_t longest = static_cast<int64_t>(kMaxRankedRow);
     if (length_ <= (rows_ < kFewRows ? longest / 4 : longest)) rank_rows();
-    else if (is_long_ || length_ > UINT32_MAX) sort_rows<LongEntry>();
+    else if (length_ > UINT32_MAX || (is_long_ && selects())) sort_rows<LongEntry>();
+    else if (is_long_) sort_rows_by_prefix();
     else sort_rows<ShortEntry>();
+  }
+
+  /// Sorts the elements of whole rows and writes them, without their positions. Returns false if it cannot, since some
+  /// elements have equal keys and other bits.
+  bool sort_values(std::byte* values) {
+    return is_long_ ? sort_values_by<uint64_t>(values) : sort_values_by<uint32_t>(values);
   }
 
  private:
@@ -92,25 +126,53 @@ class RowSort {
     });
   }
 
-  /// Sorts rows one by one; several threads share a row if there are not enough rows for all of them.
-  template <class Entry> void sort_rows() {
-    const bool is_shared = rows_ < threads_ && length_ >= kSplit;
-    const bool selects = count_ <= std::min(length_ / kSelectedShare, kMostSelected);
-    const int64_t parts = is_shared ? threads_ : 1;
-    // Selecting needs room for what is kept and what comes in, and for all parts' results.
-    const int64_t room = selects ? parts * selection_room() : 2 * length_;
-    const int64_t places = is_shared ? 1 : std::min<int64_t>(threads_, rows_);
+  /// Whether so few elements of a row are wanted that it pays to select them.
+  bool selects() const { return count_ <= std::min(length_ / kSelectedShare, kMostSelected); }
+  /// Whether several threads share a row, since there are not enough rows for all of them.
+  bool is_shared() const { return rows_ < threads_ && length_ >= kSplit; }
+
+  /// Calls body(row, memory for `room` entries, threads of a row) for each row.
+  template <class Entry, class Body> void for_rows(int64_t room, Body&& body) {
+    const int64_t parts = is_shared() ? threads_ : 1, places = is_shared() ? 1 : std::min<int64_t>(threads_, rows_);
     Entry* memory = reinterpret_cast<Entry*>(run_.temporary(static_cast<uint64_t>(places * room) * sizeof(Entry)));
-    auto sort_row = [&](int64_t row, int worker) {
+    auto visit_row = [&](int64_t row, int worker) {
       // Few rows have memory each: any worker may take one, also the last.
-      Entry* entries = memory + (is_shared ? 0 : rows_ < threads_ ? row : worker) * room;
-      const Entry* sorted = selects ? select<Entry>(row, entries, parts) : sort_all<Entry>(row, entries, parts);
-      in_parts(count_, [&](int64_t first, int64_t part) {
-        for (int64_t i = first; i < first + part; ++i) out_[row * count_ + i] = sorted[i].position();
-      });
+      body(row, memory + (is_shared() ? 0 : rows_ < threads_ ? row : worker) * room, parts);
     };
-    if (!is_shared && rows_ > 1) return for_each(rows_, sort_row);
-    for (int64_t row = 0; row < rows_; ++row) sort_row(row, 0);
+    if (!is_shared() && rows_ > 1) return for_each(rows_, visit_row);
+    for (int64_t row = 0; row < rows_; ++row) visit_row(row, 0);
+  }
+
+  /// Sorts rows one by one.
+  template <class Entry> void sort_rows() {
+    // Selecting needs room for what is kept and what comes in, and for all parts' results.
+    const int64_t room = selects() ? (is_shared() ? threads_ : 1) * selection_room() : 2 * length_;
+    for_rows<Entry>(room, [&](int64_t row, Entry* entries, int64_t parts) {
+      const Entry* sorted = selects() ? select<Entry>(row, entries, parts) : sort_all<Entry>(row, entries, parts);
+      write_order(row, parts, [&](int64_t i) { return sorted[i].position(); });
+    });
+  }
+
+  /// The same for keys of 64 bits.
+  void sort_rows_by_prefix() {
+    for_rows<Word>(3 * length_, [&](int64_t row, Word* words, int64_t parts) {
+      const Word* sorted = sort_by_prefix(row, words, parts);
+      write_order(row, parts,
+                  [&](int64_t i) { return static_cast<int64_t>(lower_bits(sorted[i].own_key, position_bits())); });
+    });
+  }
+
+  template <class PositionAt> void write_order(int64_t row, int64_t parts, PositionAt&& position_at) {
+    for_chunks(count_, parts, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out_[row * count_ + i] = position_at(i);
+    });
+  }
+
+  /// Calls body(begin, end) for the parts of [0, length), on several threads if there are several, between polls.
+  template <class Body> void for_chunks(int64_t length, int64_t parts, Body&& body) {
+    for_parts(length, parts, [&](int64_t, int64_t begin, int64_t end) {
+      in_parts(end - begin, [&](int64_t first, int64_t count) { body(begin + first, begin + first + count); });
+    });
   }
 
   /// Calls body(part, first, end) for the parts of [0, length), on several threads if there are several.
@@ -143,11 +205,200 @@ class RowSort {
       std::sort(entries, entries + length_);
       return entries;
     }
-    Entry* other = entries + length_;
-    for (int shift = 0; shift < size_ * 8; shift += kDigitBits) {
-      if (move_by_digit(entries, other, parts, shift)) std::swap(entries, other);
+    return sort_by_digits(entries, entries + length_, length_, parts, static_cast<int>(size_ * 8),
+                          [](const Entry& entry) { return entry.key(); });
+  }
+
+  /// Sorts by a number of so many bits, digit by digit, and returns where the entries are: in either memory.
+  template <class Entry, class Number>
+  Entry* sort_by_digits(Entry* entries, Entry* other, int64_t length, int64_t parts, int bits, Number&& number) {
+    std::vector<int64_t> counts;
+    if (parts == 1) counts = count_digits(entries, length, bits, number);
+    for (int shift = 0; shift < bits; shift += kDigitBits) {
+      const auto digit = [&](const Entry& entry) {
+        return static_cast<size_t>(number(entry) >> shift & (kDigits - 1));
+      };
+      const bool moved = parts == 1 ? move_by_counts(entries, other, length,
+                                                     &counts[static_cast<size_t>(shift / kDigitBits * kDigits)], digit)
+                                    : move_by_digit(entries, other, length, parts, digit);
+      if (moved) std::swap(entries, other);
     }
     return entries;
+  }
+
+  /// Counts the entries with each value of each digit, in one pass: a move changes none of that.
+  template <class Entry, class Number>
+  static std::vector<int64_t> count_digits(const Entry* entries, int64_t length, int bits, Number&& number) {
+    const int digits = (bits + kDigitBits - 1) / kDigitBits;
+    std::vector<int64_t> counts(static_cast<size_t>(digits * kDigits));
+    in_parts(length, [&](int64_t first, int64_t count) {
+      for (int64_t i = first; i < first + count; ++i) {
+        auto rest = number(entries[i]);
+        for (int digit = 0; digit < digits; ++digit, rest >>= kDigitBits)
+          ++counts[static_cast<size_t>(digit * kDigits) + static_cast<size_t>(rest & (kDigits - 1))];
+      }
+    });
+    return counts;
+  }
+
+  /// As move_by_digit, on this thread, if the digit's values are counted.
+  template <class Entry, class Digit>
+  static bool move_by_counts(const Entry* from, Entry* to, int64_t length, int64_t* counts, Digit&& digit) {
+    if (counts[digit(from[0])] == length) return false;
+    std::exclusive_scan(counts, counts + kDigits, counts, int64_t{0});
+    in_parts(length, [&](int64_t first, int64_t count) {
+      for (int64_t i = first; i < first + count; ++i) to[counts[digit(from[i])]++] = from[i];
+    });
+    return true;
+  }
+
+  /// Writes the keys of a row, and returns their range.
+  template <class Key> KeyRange read_keys(int64_t row, Key* to, int64_t parts) {
+    std::vector<KeyRange> ranges(static_cast<size_t>(parts));
+    for_parts(length_, parts, [&](int64_t part, int64_t begin, int64_t end) {
+      KeyRange range;
+      for_keys<Key>(row, begin, end, [&](const Key* keys, uint64_t least, int64_t first, int64_t count) {
+        Key most = 0;
+        for (int64_t i = 0; i < count; ++i) to[first + i] = keys[i], most = std::max(most, keys[i]);
+        range.add({least, most});
+      });
+      ranges[static_cast<size_t>(part)] = range;
+    });
+    for (KeyRange range : ranges) ranges[0].add(range);
+    return ranges[0];
+  }
+
+  using Word = BareKey<uint64_t>;
+  int position_bits() const { return static_cast<int>(std::bit_width(static_cast<uint64_t>(length_ - 1))); }
+
+  /// Sorts a row of 64-bit keys: words of the upper bits of a key and a position, then those with equal upper bits by
+  /// their keys, which lie behind the words. The keys' upper bits are those of their distance from the least one.
+  const Word* sort_by_prefix(int64_t row, Word* words, int64_t parts) {
+    uint64_t* keys = reinterpret_cast<uint64_t*>(words + 2 * length_);
+    const KeyRange range = read_keys(row, keys, parts);
+    const int width = static_cast<int>(std::bit_width(range.most - range.least)), low = position_bits(),
+              bits = std::min(width, 64 - low), rest = width - bits;
+    for_chunks(length_, parts, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        words[i] = {(keys[i] - range.least) >> rest << low | static_cast<uint64_t>(i)};
+    });
+    Word* sorted = sort_words(words, Field{.low = low, .bits = bits}, parts);
+    if (rest == 0) return sorted;
+    const auto prefix_of = [low](Word word) { return word.own_key >> low; };
+    const auto key_of = [keys, low](Word word) { return keys[lower_bits(word.own_key, low)]; };
+    Word* other = sorted == words ? words + length_ : words;
+    for_runs(sorted, parts, prefix_of, key_of, [&](int64_t begin, int64_t length) {
+      Word* run = sorted + begin;
+      for (int64_t i = 0; i < length; ++i) {
+        const uint64_t lower = lower_bits(key_of(run[i]) - range.least, rest);
+        run[i] = {lower << low | lower_bits(run[i].own_key, low)};
+      }
+      sort_run(run, other + begin, length, rest, prefix_of);
+    });
+    return sorted;
+  }
+
+  /// Sorts words of a row by a field with twice the room, and returns where they are: by up to 32 bits of it, then
+  /// those in which these are equal by all bits. Few are, as a rule.
+  template <class Key> BareKey<Key>* sort_words(BareKey<Key>* words, Field field, int64_t parts) {
+    using Entry = BareKey<Key>;
+    if (length_ <= kFewElements) {
+      std::sort(words, words + length_);
+      return words;
+    }
+    const int rest = std::max(field.bits - 32, 0);
+    const auto upper = [field, rest](Entry word) { return static_cast<uint32_t>(field.of(word.own_key) >> rest); };
+    Entry* sorted = sort_by_digits(words, words + length_, length_, parts, field.bits - rest, upper);
+    if (rest == 0) return sorted;
+    Entry* other = sorted == words ? words + length_ : words;
+    for_runs(
+        sorted, parts, upper, [](Entry word) { return word.own_key; },
+        [&](int64_t begin, int64_t length) {
+          sort_run(sorted + begin, other + begin, length, rest,
+                   [field, rest](Entry word) { return lower_bits(field.of(word.own_key), rest); });
+        });
+    return sorted;
+  }
+
+  /// Sorts a long run in place.
+  template <class Entry, class Number>
+  void sort_run(Entry* run, Entry* other, int64_t length, int bits, Number&& number) {
+    if (length <= kLongRun) return std::sort(run, run + length);
+    const Entry* sorted = sort_by_digits(run, other, length, 1, bits, number);
+    if (sorted != run) std::copy_n(sorted, length, run);
+  }
+
+  /// Sorts runs of entries with equal prefixes by their keys: short ones by insertion, others by `sort_long`(begin,
+  /// length). Equal keys keep their order.
+  template <class Entry, class PrefixOf, class KeyOf, class SortLong>
+  void for_runs(Entry* entries, int64_t parts, PrefixOf&& prefix_of, KeyOf&& key_of, SortLong&& sort_long) {
+    // A part ends where a run does; the ends are found before any entry changes.
+    std::vector<int64_t> ends(static_cast<size_t>(parts) + 1);
+    for (int64_t part = 1; part <= parts; ++part) {
+      int64_t end = std::max(length_ * part / parts, ends[static_cast<size_t>(part) - 1]);
+      while (end > 0 && end < length_ && prefix_of(entries[end]) == prefix_of(entries[end - 1])) ++end;
+      ends[static_cast<size_t>(part)] = end;
+    }
+    for_parts(length_, parts, [&](int64_t part, int64_t, int64_t) {
+      const int64_t last = ends[static_cast<size_t>(part) + 1];
+      StopMeter meter;
+      for (int64_t begin = ends[static_cast<size_t>(part)], end; begin < last; begin = end) {
+        const auto own = prefix_of(entries[begin]);
+        for (end = begin + 1; end < last && prefix_of(entries[end]) == own;) ++end;
+        if (end - begin > kShortRun) sort_long(begin, end - begin);
+        else if (end - begin > 1) insert_each(entries + begin, end - begin, key_of);
+        meter.count(end - begin);
+      }
+    });
+  }
+
+  /// Sorts a few entries by insertion.
+  template <class Entry, class KeyOf> static void insert_each(Entry* entries, int64_t length, KeyOf&& key_of) {
+    for (int64_t i = 1; i < length; ++i) {
+      const Entry entry = entries[i];
+      const auto key = key_of(entry);
+      int64_t to = i;
+      for (; to > 0 && key_of(entries[to - 1]) > key; --to) entries[to] = entries[to - 1];
+      entries[to] = entry;
+    }
+  }
+
+  template <class Key> bool sort_values_by(std::byte* values) {
+    std::atomic<bool> is_exact = true;
+    for_rows<BareKey<Key>>(2 * length_, [&](int64_t row, BareKey<Key>* keys, int64_t parts) {
+      if (!is_exact) return;
+      const KeyRange range = read_keys(row, reinterpret_cast<Key*>(keys), parts);
+      if (!are_exact(row, keys, parts)) return is_exact.store(false);
+      const int bits = static_cast<int>(std::bit_width(range.most - range.least));
+      const BareKey<Key>* sorted = sort_words(keys, Field{.least = range.least, .bits = bits}, parts);
+      for_chunks(length_, parts, [&](int64_t begin, int64_t end) {
+        write_elements(values + (row * length_ + begin) * size_, sorted + begin, end - begin);
+      });
+    });
+    return is_exact;
+  }
+
+  void write_elements(std::byte* to, const void* keys, int64_t count) const {
+    const auto kernel = run_.backend.table().keyed_elements[static_cast<int>(run_.dtype(0))];
+    kernel(to, keys, static_cast<size_t>(count), run_.node.attrs.descending);
+  }
+
+  /// Whether the keys of a row give its elements back.
+  template <class Key> bool are_exact(int64_t row, const Key* keys, int64_t parts) {
+    std::atomic<bool> result = true;
+    for_parts(length_, parts, [&](int64_t, int64_t begin, int64_t end) {
+      std::byte elements[kAtOnce * sizeof(uint64_t)];
+      StopMeter meter;
+      for (int64_t first = begin; first < end && result; first += kAtOnce) {
+        const int64_t count = std::min(kAtOnce, end - first);
+        write_elements(elements, keys + first, count);
+        const bool is_same =
+            !std::memcmp(elements, in_ + (row * length_ + first) * size_, static_cast<size_t>(count * size_));
+        if (!is_same) result = false;
+        meter.count(count);
+      }
+    });
+    return result;
   }
 
   /// Keeps the first `count_` entries of each part, then of all parts, and sorts them.
@@ -202,11 +453,11 @@ class RowSort {
     else for_keys<uint32_t>(row, first, end, body);
   }
 
-  /// Moves entries into the order of one digit of their keys; equal ones keep theirs. Returns false if all are equal.
-  template <class Entry> bool move_by_digit(const Entry* from, Entry* to, int64_t parts, int shift) {
-    auto digit = [shift](const Entry& entry) { return entry.key() >> shift & (kDigits - 1); };
+  /// Moves entries into the order of one digit; equal ones keep theirs. Returns false if all are equal.
+  template <class Entry, class Digit>
+  bool move_by_digit(const Entry* from, Entry* to, int64_t length, int64_t parts, Digit&& digit) {
     std::vector<int64_t> places(static_cast<size_t>(parts * kDigits));
-    for_parts(length_, parts, [&](int64_t part, int64_t begin, int64_t end) {
+    for_parts(length, parts, [&](int64_t part, int64_t begin, int64_t end) {
       int64_t counts[kDigits] = {};
       in_parts(end - begin, [&](int64_t first, int64_t count) {
         for (int64_t i = begin + first; i < begin + first + count; ++i) ++counts[digit(from[i])];
@@ -218,9 +469,9 @@ class RowSort {
       const int64_t start = before;
       for (int64_t part = 0; part < parts; ++part)
         before += std::exchange(places[static_cast<size_t>(part * kDigits + d)], before);
-      if (before - start == length_) return false;
+      if (before - start == length) return false;
     }
-    for_parts(length_, parts, [&](int64_t part, int64_t begin, int64_t end) {
+    for_parts(length, parts, [&](int64_t part, int64_t begin, int64_t end) {
       int64_t* next = &places[static_cast<size_t>(part * kDigits)];
       in_parts(end - begin, [&](int64_t first, int64_t count) {
         for (int64_t i = begin + first; i < begin + first + count; ++i) to[next[digit(from[i])]++] = from[i];
@@ -278,6 +529,13 @@ void run_sort(OpRun& run) {
   };
   std::byte *const values = run.result(0), *const order = run.result(1);
   const std::byte* in = run.in_order(0, rows);
+  if (!order && values && count == length && length > static_cast<int64_t>(kMaxRankedRow)) {
+    std::byte* const value_rows = in_rows(values, size);
+    if (RowSort(run, in, nullptr, places / count, length, count).sort_values(value_rows)) {
+      if (!is_last) store_in_order(run.backend.table(), values, value_rows, out_rows, size);
+      return;
+    }
+  }
   std::byte* const order_rows = in_rows(order, sizeof(int64_t));
   RowSort(run, in, reinterpret_cast<int64_t*>(order_rows), places / count, length, count).sort();
   if (order && !is_last) store_in_order(run.backend.table(), order, order_rows, out_rows, sizeof(int64_t));

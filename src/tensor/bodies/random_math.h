@@ -75,27 +75,6 @@ TSL_FN NormalPair normal_float(Word w0, Word w1) {
   bool opposite = (quadrant & 2) != 0;
   return {radius * select(opposite, -cosine, cosine), radius * select(opposite, -sine, sine)};
 }
-/// log(u), within 1 ulp, for u in [2^-53, 1]. s_log() is the platform's, and so has other bits on a GPU.
-/// u = (1 + f) 2^k with 1 + f in [sqrt(1/2), sqrt(2)); log(1 + f) = f - (f^2/2 - s (f^2/2 + s^2 L(s^2))), s = f / (2 +
-/// f), error of L 2^-64.8.
-TSL_FN double log_of_uniform(double u) {
-  constexpr DoubleWord one = 0x3ff0000000000000ull, half_root = 0x3fe6a09e667f3bcdull;
-  DoubleWord biased = (bits_of(u) + (one - half_root)) >> 52;
-  double k = as_double(biased | 0x4330000000000000ull) - (0x1p52 + 1023);
-  double f = as_double(bits_of(u) - (biased << 52) + one) - 1;
-  double s = f / (2 + f), z = s * s, half = 0.5 * f * f;
-  double l = 0x1.0c0aff044a970p-3;
-  l = fused(l, z, 0x1.0fbde0f4ad17bp-3);
-  l = fused(l, z, 0x1.3b1c3c1c81c8fp-3);
-  l = fused(l, z, 0x1.745cf8e4bba1bp-3);
-  l = fused(l, z, 0x1.c71c7201a55d7p-3);
-  l = fused(l, z, 0x1.2492492476a1ap-2);
-  l = fused(l, z, 0x1.9999999999a39p-2);
-  l = fused(l, z, 0x1.5555555555555p-1);
-  double rest = half - fused(s, fused(z, l, half), k * 0x1.ef35793c76730p-45);
-  return fused(k, 0x1.62e42fefa3800p-1, f - rest);  // k times 42 bits of log(2) is exact
-}
-
 /// The sine and the cosine of a right angle times f, |f| <= 1/2, each within 1 ulp.
 TSL_FN NormalPairDouble sine_and_cosine(double f) {
   double z = f * f;
@@ -118,7 +97,7 @@ TSL_FN NormalPairDouble sine_and_cosine(double f) {
 
 /// Every device computes these by the same arithmetic, so they are the same numbers everywhere.
 TSL_FN NormalPairDouble normal_double(const PhiloxBlock& b) {
-  double radius = s_sqrt(-2 * log_of_uniform(1 - uniform_double(b.words[0], b.words[1])));
+  double radius = s_sqrt(-2 * log_of_parts(log_parts(1 - uniform_double(b.words[0], b.words[1]))));
   double quarters = 4 * uniform_double(b.words[2], b.words[3]);
   double nearest = s_round(quarters);
   NormalPairDouble unit = sine_and_cosine(quarters - nearest);

@@ -1,4 +1,4 @@
-// The scalar bodies of the elementwise ops, part 3: trigonometric functions and their inverses. Follows
+// The scalar bodies of the elementwise ops, part 4: trigonometric functions and their inverses. Follows
 // scalar_functions.h, which says how accurate they are; see scalar_math.h for the rules of these files.
 #pragma once
 
@@ -90,9 +90,6 @@ TSL_FN float tan_near(float x) { return select(x == 0, x, tan_of(reduce_near_ang
 TSL_FN float s_sin(float x) { return select(x == 0, x, sin_of(reduce_angle(x, false))); }
 TSL_FN float s_cos(float x) { return cos_of(reduce_angle(x, false)); }
 TSL_FN float s_tan(float x) { return select(x == 0, x, tan_of(reduce_angle(x, true))); }
-TSL_FN double s_sin(double x) { return TSL_LIBM(sin)(opaque(x)); }
-TSL_FN double s_cos(double x) { return TSL_LIBM(cos)(opaque(x)); }
-TSL_FN double s_tan(double x) { return TSL_LIBM(tan)(opaque(x)); }
 TSL_SHORT_UNARY(s_sin)
 TSL_SHORT_UNARY(s_cos)
 TSL_SHORT_UNARY(s_tan)

@@ -3,6 +3,8 @@
 
 #include "tensor/bodies/scalar_math.h"
 
+#include "tensor/bodies/scalar_double.h"
+
 #include "tensor/bodies/scalar_functions.h"
 
 #include "tensor/bodies/scalar_angles.h"

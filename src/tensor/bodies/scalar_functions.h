@@ -1,5 +1,5 @@
-// The scalar bodies of the elementwise ops, part 2: functions that are approximated. Follows scalar_math.h (see
-// there for the rules of these files).
+// The scalar bodies of the elementwise ops, part 3: functions that are approximated. Follows scalar_double.h, which
+// has most of those of f64 (see scalar_math.h for the rules of these files).
 //
 // f32: own polynomials, within 2 ulp everywhere, subnormal results included; infinities, NaN and signed zeros as
 // in C99. (TSL_NATIVE: exp within 2 ulp, sigmoid and tanh within 4, silu and gelu within 5, but for results near the
@@ -12,7 +12,7 @@
 // exp(-inf) of a mask, say) are therefore replaced before computing, not left to underflow.
 #pragma once
 
-#include "tensor/bodies/scalar_math.h"
+#include "tensor/bodies/scalar_double.h"
 
 namespace tsl::math {
 
@@ -86,7 +86,6 @@ TSL_FN ExpF exp_f(float x) {
 TSL_FN float times(ExpF e, float weight) { return fused(weight * e.r, e.slope, weight) * e.power * e.rest; }
 #endif
 TSL_FN float s_exp(float x) { return times(exp_f(x), 1.0f); }
-TSL_FN double s_exp(double x) { return TSL_LIBM(exp)(opaque(x)); }
 TSL_SHORT_UNARY(s_exp)
 
 /// e^x - 1 = s m + (s - 1), with s = 2^n; half of it is computed, since 2^128 is no float.
@@ -95,7 +94,6 @@ TSL_FN float s_expm1(float x) {
   const float half = power_of_two(e.n - 1), m = fused(e.r * e.r, e.q, e.r);
   return select(magnitude(x) < 0x1p-25f, x, 2 * fused(half, m, half - 0.5f));
 }
-TSL_FN double s_expm1(double x) { return TSL_LIBM(expm1)(opaque(x)); }
 TSL_SHORT_UNARY(s_expm1)
 
 /// A quarter of e^t for t in [0, 89.5], and a quarter of e^-t.
@@ -118,14 +116,12 @@ TSL_FN float s_sinh(float x) {
   const Exponentials e = quarter_exponentials(at_most(magnitude(x), 89.5f));
   return select(magnitude(x) < 1, fused(x * z, p, x), copy_sign(2 * (e.rising - e.falling), x));
 }
-TSL_FN double s_sinh(double x) { return TSL_LIBM(sinh)(opaque(x)); }
 TSL_SHORT_UNARY(s_sinh)
 
 TSL_FN float s_cosh(float x) {
   const Exponentials e = quarter_exponentials(at_most(magnitude(x), 89.5f));
   return 2 * (e.rising + e.falling);
 }
-TSL_FN double s_cosh(double x) { return TSL_LIBM(cosh)(opaque(x)); }
 TSL_SHORT_UNARY(s_cosh)
 
 #if defined(TSL_NATIVE)
@@ -169,12 +165,11 @@ TSL_FN float sigmoid_times(float x, float weight) {
   return quotient(select(x < 0, times(e, weight), weight), 1.0f, times(e, 1.0f));
 }
 #endif
-TSL_FN double s_tanh(double x) { return TSL_LIBM(tanh)(opaque(x)); }
 TSL_SHORT_UNARY(s_tanh)
 
 TSL_FN float s_sigmoid(float x) { return sigmoid_times(x, 1.0f); }
 TSL_FN double s_sigmoid(double x) {
-  double e = TSL_LIBM(exp)(opaque(-magnitude(x)));
+  double e = s_exp(-magnitude(x));
   return select(x < 0, e, select(x != x, x, 1.0)) / (1 + e);
 }
 TSL_SHORT_UNARY(s_sigmoid)
@@ -218,7 +213,6 @@ TSL_FN float s_log(float x) {
   float k = static_cast<float>(exponent) - select(subnormal, 23.0f, 0.0f);
   return log_or_edge(x, log_of_parts(as_float((bits & 0x007fffffu) + 0x3f3504f3u) - 1, k));
 }
-TSL_FN double s_log(double x) { return TSL_LIBM(log)(opaque(x)); }
 TSL_SHORT_UNARY(s_log)
 
 /// 1 + x = (1 + f) 2^k; the exponent is that of the rounded sum, and f is made of x itself.
@@ -231,7 +225,6 @@ TSL_FN float s_log1p(float x) {
   y = select(x == -1, -infinity<float>(), y);
   return select((x < -1) | (x != x), not_a_number<float>(), y);
 }
-TSL_FN double s_log1p(double x) { return TSL_LIBM(log1p)(opaque(x)); }
 TSL_SHORT_UNARY(s_log1p)
 
 /// max(x, 0) + log(1 + e) with e = e^-|x|, where 1 + e is 1 + f, or 2 (1 + f) if it exceeds sqrt(2). e is not rounded.
@@ -245,9 +238,7 @@ TSL_FN float s_softplus(float x) {
   const float rest = select(size > 104.0f, 0.0f, power_of_two(n - most));  // spares processors the slow path
   return select(x > 0, x, 0.0f) + log_of_parts(f, select(is_halved, 1.0f, 0.0f)) * rest;
 }
-TSL_FN double s_softplus(double x) {
-  return select(x > 0, x, select(x != x, x, 0.0)) + TSL_LIBM(log1p)(TSL_LIBM(exp)(opaque(-magnitude(x))));
-}
+TSL_FN double s_softplus(double x) { return select(x > 0, x, select(x != x, x, 0.0)) + s_log1p(s_exp(-magnitude(x))); }
 TSL_SHORT_UNARY(s_softplus)
 
 #if defined(__CUDACC__)
@@ -260,9 +251,6 @@ TSL_FN double s_sqrt(double x) { return __builtin_sqrt(x); }
 TSL_SHORT_UNARY(s_sqrt)
 template <class T> TSL_FN T s_rsqrt(T x) { return 1 / s_sqrt(x); }
 TSL_SHORT_UNARY(s_rsqrt)
-
-/// high + low, where low is below high's last bit.
-template <class F> struct Pair { F high, low; };
 
 /// log2(x) for positive finite x, relative error 2^-33 or so: with x = m 2^k, m in [sqrt(1/2), sqrt(2)], f = m - 1 and
 /// s = f / (2 + f), log2(m) = 2/log(2) (s + s^3 (1/3 + z T(z))), z = s^2; error of T 2^-36.7.
@@ -309,7 +297,6 @@ TSL_FN float s_pow(float a, float b) {
   y = select((a < 0) & (size < infinity<float>()) & !is_whole, not_a_number<float>(), y);
   return select((b == 0) | (a == 1) | ((a == -1) & (magnitude(b) == infinity<float>())), 1.0f, y);
 }
-TSL_FN double s_pow(double a, double b) { return TSL_LIBM(pow)(opaque(a), opaque(b)); }
 template <class I> TSL_FN I s_pow(I a, I b) {
   if (b < 0) {
     if (a == 1) return 1;
@@ -328,7 +315,6 @@ TSL_FN float s_log2(float x) {
   const Pair<float> log = log2_of(x);
   return log_or_edge(x, log.high + log.low);
 }
-TSL_FN double s_log2(double x) { return TSL_LIBM(log2)(opaque(x)); }
 TSL_SHORT_UNARY(s_log2)
 
 /// log10(2) is 0x1.344136p-2 and a rest.
@@ -337,11 +323,9 @@ TSL_FN float s_log10(float x) {
   const float high = log.high * 0x1.344136p-2f, lost = fused(log.high, 0x1.344136p-2f, -high);
   return log_or_edge(x, high + fused(log.high, -0x1.ec10cp-27f, fused(log.low, 0x1.344136p-2f, lost)));
 }
-TSL_FN double s_log10(double x) { return TSL_LIBM(log10)(opaque(x)); }
 TSL_SHORT_UNARY(s_log10)
 
 TSL_FN float s_exp2(float x) { return exp2_of({x, 0.0f}); }
-TSL_FN double s_exp2(double x) { return TSL_LIBM(exp2)(opaque(x)); }
 TSL_SHORT_UNARY(s_exp2)
 
 /// A third of the exponent gives 4 bits; two steps of Halley 24, and one of Newton makes up for their rounding.
@@ -509,7 +493,7 @@ TSL_FN float s_gelu(float x) {
 TSL_FN double s_gelu(double x) {
   double t = clamp(x, -40.0, infinity<double>());
   Pair<double> z = product({-clamp(t, -40.0, 40.0), 0}, {0x1.6a09e667f3bcdp-1, -0x1.bdd3413b26456p-55});  // sqrt(1/2)
-  double slope = -1.1283791670955126 * TSL_LIBM(exp)(opaque(-z.high * z.high));
+  double slope = -1.1283791670955126 * s_exp(-z.high * z.high);
   return 0.5 * t * (TSL_LIBM(erfc)(opaque(z.high)) + slope * z.low);
 }
 #if defined(TSL_NATIVE)
@@ -554,7 +538,7 @@ TSL_FN double s_gelu_tanh(double x) {
   double t = clamp(x, -30.0, 30.0);
   Pair<double> cubic = product(product({t, 0}, {t, 0}), {0x1.2444f2a4d8b4bp-4, -0x1.6c843a29d1c70p-61});
   Pair<double> u2 = product({t, 0}, sum({0x1.9884533d43651p+0, -0x1.cbc0d30ebfd15p-54}, cubic));
-  double e = TSL_LIBM(exp)(opaque(-magnitude(u2.high)));
+  double e = s_exp(-magnitude(u2.high));
   e = e - e * (u2.low * copy_sign(1.0, u2.high));
   return clamp(x, -30.0, infinity<double>()) * select(x < 0, e, 1.0) / (1 + e);
 }

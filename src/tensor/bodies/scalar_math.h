@@ -1,6 +1,6 @@
 // The scalar bodies of the elementwise ops, part 1: number formats, casts, and the ops that are exact.
-// Part 2 is scalar_functions.h (exp, log, gelu, …), part 3 scalar_angles.h, part 4 scalar_special.h (gamma, …);
-// random_math.h uses part 2.
+// Part 2 is scalar_double.h (functions of f64), part 3 scalar_functions.h (exp, log, gelu, …), part 4 scalar_angles.h,
+// part 5 scalar_special.h (gamma, …); random_math.h uses parts 2 and 3.
 //
 // These files are plain C++17 that includes nothing but each other, because the same text is compiled three times
 // over: into the CPU kernels of every instruction set, into the host's arithmetic, and in front of every CUDA kernel

@@ -1,4 +1,4 @@
-// The scalar bodies of the elementwise ops, part 4: special functions. Follows scalar_angles.h; see scalar_math.h for
+// The scalar bodies of the elementwise ops, part 5: special functions. Follows scalar_angles.h; see scalar_math.h for
 // the rules of these files, and scalar_functions.h for what the bounds of errors mean.
 //
 // f32 within 4 ulp (gamma of negative numbers and zeta: 6), but for lgamma and digamma of negative numbers: these have
@@ -24,17 +24,11 @@ template <class... C> TSL_FN double polynomial(double x, double leading, C... ot
 
 template <class F> constexpr F kPi = static_cast<F>(3.14159265358979323846);
 
-/// The sine of a small angle, and its tangent.
-TSL_FN float sin_of_part(float x) { return sin_near(x); }
-TSL_FN double sin_of_part(double x) { return s_sin(x); }
-TSL_FN float tan_of_part(float x) { return tan_near(x); }
-TSL_FN double tan_of_part(double x) { return s_tan(x); }
-
 /// pi times what x has beyond the nearest whole number; NaN of infinity.
 template <class F> TSL_FN F angle_beyond_whole(F x) { return kPi<F> * (x - s_round(x)); }
 /// sin(pi x)
 template <class F> TSL_FN F sin_of_turns(F x) {
-  const F half = F(0.5) * s_round(x), sine = sin_of_part(angle_beyond_whole(x));
+  const F half = F(0.5) * s_round(x), sine = sin_near(angle_beyond_whole(x));
   return select(half == s_floor(half), sine, -sine);
 }
 
@@ -235,7 +229,7 @@ template <class F> TSL_FN F s_digamma(F x) {
   }
   const F w = 1 / (t * t), far = s_log(select(is_far, t, F(1))) - F(0.5) / t - w * digamma_sum(w);
   const F positive = select(is_far, far, rest + digamma_near(y)), angle = angle_beyond_whole(x);
-  const F mirrored = positive - kPi<F> / tan_of_part(select(angle == 0, not_a_number<F>(), angle));
+  const F mirrored = positive - kPi<F> / tan_near(select(angle == 0, not_a_number<F>(), angle));
   return select(x == 0, copy_sign(infinity<F>(), -x), select(is_negative, mirrored, positive));
 }
 TSL_SHORT_UNARY(s_digamma)

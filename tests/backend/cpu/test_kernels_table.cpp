@@ -40,6 +40,7 @@ TEST_CASE("the other kernels are there for every dtype that has a meaning", "[ke
       CHECK((table.random.normal[index(dtype)] != nullptr) == is_float(dtype));
       CHECK((table.iota[index(dtype)] != nullptr) == (dtype != DType::boolean));
     }
+    for (DType dtype : all_dtypes()) CHECK((table.sort_keys[index(dtype)] && table.keyed_elements[index(dtype)]));
     for (size_t size : {1, 2, 4, 8}) CHECK((table.load_2d[size] && table.store_2d[size]));
     CHECK(table.random.bits);
   }
@@ -149,6 +150,9 @@ TEST_CASE("instruction sets agree bit for bit: scans, positions, random numbers,
       agree(
           key, n, [&](void* y) { generic.sort_keys[d](y, in.data(), n, true); },
           [&](void* y) { table.sort_keys[d](y, in.data(), n, true); });
+      agree(
+          dtype, n, [&](void* y) { generic.keyed_elements[d](y, keys.data(), n, true); },
+          [&](void* y) { table.keyed_elements[d](y, keys.data(), n, true); });
       agree(
           DType::i64, 10 * 60,
           [&](void* y) { generic.order_rows[is_long](static_cast<int64_t*>(y), keys.data(), 10, 100, 60); },

@@ -41,22 +41,23 @@ constexpr bool is_defined(Op op, DTypeRule rule, DType dtype) {
 
 /// Ops whose scalar body has a branch that is rarely taken: `apply` computes the operands for which are_easy holds, in
 /// one loop; the full body is called again for the others.
-template <class Fn> struct EasyPart { static constexpr bool kExists = false; };
+/// Elements of up to kBytes bytes.
+template <class Fn> struct EasyPart { static constexpr size_t kBytes = 0; };
 struct NearAngle {
-  static constexpr bool kExists = true;
-  static bool is_easy(float x) { return math::is_near_angle(x); }
+  static constexpr size_t kBytes = sizeof(double);
+  template <class T> static bool is_easy(T x) { return math::is_near_angle(x); }
 };
 template <> struct EasyPart<Fn_sin> : NearAngle {
-  static float apply(float x) { return math::sin_near(x); }
+  template <class T> static T apply(T x) { return math::sin_near(x); }
 };
 template <> struct EasyPart<Fn_cos> : NearAngle {
-  static float apply(float x) { return math::cos_near(x); }
+  template <class T> static T apply(T x) { return math::cos_near(x); }
 };
 template <> struct EasyPart<Fn_tan> : NearAngle {
-  static float apply(float x) { return math::tan_near(x); }
+  template <class T> static T apply(T x) { return math::tan_near(x); }
 };
 struct EasyDivision {
-  static constexpr bool kExists = true;
+  static constexpr size_t kBytes = sizeof(float);
   static bool is_easy(float a, float b) { return math::divides_easily(a, b); }
 };
 template <> struct EasyPart<Fn_floordiv> : EasyDivision {
@@ -67,11 +68,11 @@ template <> struct EasyPart<Fn_mod> : EasyDivision {
 };
 
 /// The loop for such ops; uses a buffer, since `out` may be one of the operands.
-template <class Fn, class... In> bool map_easy_first(float* out, size_t n, const In*... in) {
-  float buffer[kBuffer];
+template <class Fn, class T, class... In> bool map_easy_first(T* out, size_t n, const In*... in) {
+  T buffer[kBuffer];
   for (size_t begin = 0; begin < n; begin += kBuffer) {
     size_t count = least(kBuffer, n - begin);
-    unsigned hard = 0;
+    typename math::FloatTraits<T>::Bits hard = 0;
     for (size_t i = 0; i < count; ++i) {
       buffer[i] = EasyPart<Fn>::apply(in[begin + i]...);
       hard |= !EasyPart<Fn>::is_easy(in[begin + i]...);
@@ -79,17 +80,18 @@ template <class Fn, class... In> bool map_easy_first(float* out, size_t n, const
     for (size_t i = 0; hard && i < count; ++i) {
       if (!EasyPart<Fn>::is_easy(in[begin + i]...)) buffer[i] = Fn::apply(in[begin + i]...);
     }
-    __builtin_memcpy(out + begin, buffer, count * sizeof(float));
+    __builtin_memcpy(out + begin, buffer, count * sizeof(T));
   }
   return true;
 }
+template <class Fn, class T> constexpr bool kHasEasyPart = math::kIsFloat<T> && sizeof(T) <= EasyPart<Fn>::kBytes;
 
 // These loops are not inlined: inlined into map_short(), they would not vectorise.
 template <class Fn, class T> [[gnu::noinline]] bool map_unary(void* out, const void* const* in, size_t n) {
   using Out = decltype(Fn::apply(T()));
   const T* x = static_cast<const T*>(in[0]);
   Out* y = static_cast<Out*>(out);
-  if constexpr (EasyPart<Fn>::kExists && sizeof(T) == sizeof(float)) {
+  if constexpr (kHasEasyPart<Fn, T>) {
     return map_easy_first<Fn>(y, n, x);
   } else {
     TSL_VECTORIZE
@@ -111,7 +113,7 @@ template <class Fn, class T> [[gnu::noinline]] bool map_binary(void* out, const 
       y[i] = Fn::apply(a[i], b[i]);
     }
     return ok;
-  } else if constexpr (EasyPart<Fn>::kExists && sizeof(T) == sizeof(float)) {
+  } else if constexpr (kHasEasyPart<Fn, T>) {
     return map_easy_first<Fn>(y, n, a, b);
   } else {
     TSL_VECTORIZE

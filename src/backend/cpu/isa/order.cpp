@@ -31,6 +31,25 @@ template <class T, class Key> Key key_of(typename BitsOf<sizeof(T)>::Type bits) 
   }
 }
 
+/// Returns the bits of the element that has a key.
+template <class T, class Key> typename BitsOf<sizeof(T)>::Type bits_of_key(Key key) {
+  constexpr Key all = static_cast<Key>(~Key(0)) >> (sizeof(Key) - sizeof(T)) * 8, sign = all ^ all >> 1;
+  using Bits = typename BitsOf<sizeof(T)>::Type;
+  if constexpr (math::kIsInteger<T> || math::kIsBool<T>) {
+    return static_cast<Bits>(static_cast<T>(-1) < static_cast<T>(0) ? key ^ sign : key);
+  } else {
+    return static_cast<Bits>(key ^ math::select((key & sign) != 0, sign, all));
+  }
+}
+
+template <class T, class Key> void write_elements(void* out, const void* in, size_t n, bool descending) {
+  const Key flip = descending ? static_cast<Key>(~Key(0)) >> (sizeof(Key) - sizeof(T)) * 8 : 0;
+  const Key* keys = static_cast<const Key*>(in);
+  auto* x = static_cast<typename BitsOf<sizeof(T)>::Type*>(out);
+  TSL_VECTORIZE
+  for (size_t i = 0; i < n; ++i) x[i] = bits_of_key<T, Key>(keys[i] ^ flip);
+}
+
 template <class T, class Key> uint64_t write_keys(void* out, const void* in, size_t n, bool descending) {
   using Bits = typename BitsOf<sizeof(T)>::Type;
   const Key flip = descending ? static_cast<Key>(~Key(0)) >> (sizeof(Key) - sizeof(T)) * 8 : 0;
@@ -92,7 +111,9 @@ template <class Key> void order_rows(int64_t* out, const void* in, size_t rows, 
 void add_order_kernels(KernelTable& table) {
   for_each_dtype([&](auto dtype) {
     using T = Element<dtype.value>;
-    table.sort_keys[index_of(dtype.value)] = write_keys<T, Choice<sizeof(T) == 8, uint64_t, uint32_t>>;
+    using Key = Choice<sizeof(T) == 8, uint64_t, uint32_t>;
+    table.sort_keys[index_of(dtype.value)] = write_keys<T, Key>;
+    table.keyed_elements[index_of(dtype.value)] = write_elements<T, Key>;
   });
   table.order_rows[0] = order_rows<uint32_t>;
   table.order_rows[1] = order_rows<uint64_t>;
