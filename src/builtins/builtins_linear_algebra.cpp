@@ -1,5 +1,7 @@
 // Defines products of matrices and vectors.
-#include "base/error.h"
+#include <limits>
+
+#include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "builtins/einsum.h"
 #include "tensor/op.h"
@@ -70,6 +72,25 @@ Value einsum_builtin(Context& context, Args args) {
   return einsum(context, expect_string(context, args[0], "einsum's equation"), operands);
 }
 
+Value flash_attention_builtin(Context& context, Args args) {
+  Attrs attrs{.causal = expect_bool(context, args[3], "is_causal")};
+  if (!args[4].is_nil()) {
+    attrs.scale = expect_real(context, args[4], "scale");
+    // In the attribute, 0 stands for the usual scale: this number is 0 once it is rounded to the dtype of scores.
+    if (attrs.scale == 0) attrs.scale = std::numeric_limits<double>::denorm_min();
+  }
+  if (!args[5].is_nil()) attrs.size = expect_int(context, args[5], "window_size");
+  if (!args[6].is_nil()) {
+    attrs.softcap = expect_real(context, args[6], "softcap");
+    if (!(attrs.softcap > 0))
+      fail(ErrorName::argument_out_of_range, "flash_attention: softcap must be above 0, not {}", attrs.softcap);
+  }
+  return context.ops().call(Op::attention,
+                            {expect_tensor(context, args[0], "query"), expect_tensor(context, args[1], "key"),
+                             expect_tensor(context, args[2], "value")},
+                            attrs);
+}
+
 constexpr Builtin kRows[] = {
     {"cholesky", "cholesky(x: array)",
      "the lower triangular L with L @ L.T equal to x, for positive definite matrices; reads the lower triangle of x",
@@ -104,6 +125,12 @@ constexpr Builtin kRows[] = {
      "linear algebra"},
     {"dot", "dot(a: array, b: array)", "the inner product of vectors, or the product of matrices", dot_builtin,
      "linear algebra"},
+    {"flash_attention",
+     "flash_attention(query: tensor, key: tensor, value: tensor, is_causal: bool = false, scale: number | nil = nil, "
+     "window_size: integer | nil in 1.. = nil, softcap: number | nil = nil)",
+     "attention(query, key, value) of [batch…, heads, rows, columns] without a mask, whose scores are never in memory; "
+     "key and value may have fewer heads, each for as many of query",
+     flash_attention_builtin, "linear algebra"},
     {"einsum", "einsum(equation: str, ...tensors: array)",
      "a sum of products in index notation: einsum(\"ij,jk->ik\", a, b) is a @ b", einsum_builtin, "linear algebra"},
 };

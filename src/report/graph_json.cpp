@@ -92,6 +92,7 @@ class Writer {
   }
   static Json json_of(bool value) { return value; }
   static Json json_of(int64_t value) { return value; }
+  static Json json_of(double value) { return value; }
   static Json json_of(DType value) { return name_of(value); }
   static Json json_of(const Ints& values) { return std::vector<int64_t>(values.begin(), values.end()); }
 
@@ -262,6 +263,7 @@ class Reader {
   }
   void read(const Json& json, bool& to) const { json.get_to(to); }
   void read(const Json& json, int64_t& to) const { json.get_to(to); }
+  void read(const Json& json, double& to) const { json.get_to(to); }
   void read(const Json& json, DType& to) const { to = dtype_of(json); }
   void read(const Json& json, Dim& to) const { to = dim_of(json); }
   void read(const Json& json, Ints& to) const { to = Ints(json.get<std::vector<int64_t>>()); }

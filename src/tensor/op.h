@@ -75,6 +75,9 @@ enum class Op : uint16_t {
   qr,   // -> q [batch…, m, k], r [batch…, k, n]; complete: m instead of k
   svd,  // -> u [batch…, m, k], s [batch…, k], vh [batch…, k, n]; complete: u [m, m], vh [n, n]; fallible
   lu,   // -> l and u in one [batch…, m, n], i64 row exchanges [batch…, k], i64 order of rows [batch…, m]
+  // attention; causal, size (of the window; 0: none), scale (0: 1 / sqrt(width)), softcap (0: none)
+  attention,       // query, key, value (see AttentionForm) -> result, logsumexp of scores [batch…, heads, rows]
+  attention_grad,  // query, key, value, both results of attention, gradient of the first -> of query, key, value
   // transfers between devices; never nodes, since a graph has one device
   to_device,  // x; device; contiguous
   // a result of an op that has several: see graph::Node::result
@@ -92,6 +95,7 @@ struct Attrs {
   bool from_start = false;
   bool upper = false;
   bool complete = false;
+  bool causal = false;
   Device device = {};
   int64_t axis = 0;  // may be negative until `prepare` has run; `axes` as well
   int64_t batch = 0;
@@ -100,6 +104,8 @@ struct Attrs {
   int64_t step = 1;
   int64_t size = 0;
   int64_t dilation = 1;
+  double scale = 0;
+  double softcap = 0;
   Ints axes = {};
   Dims shape = {};
   Layout view = {};  // assign_view and as_strided only
@@ -112,12 +118,15 @@ struct Attrs {
     visit("from_start", &Attrs::from_start);
     visit("upper", &Attrs::upper);
     visit("complete", &Attrs::complete);
+    visit("causal", &Attrs::causal);
     visit("device", &Attrs::device);
     visit("axis", &Attrs::axis);
     visit("batch", &Attrs::batch);
     visit("step", &Attrs::step);
     visit("size", &Attrs::size);
     visit("dilation", &Attrs::dilation);
+    visit("scale", &Attrs::scale);
+    visit("softcap", &Attrs::softcap);
     visit("start", &Attrs::start);
     visit("count", &Attrs::count);
     visit("axes", &Attrs::axes);

@@ -15,6 +15,7 @@ const std::vector<OpDef>& table() {
     rows::add_indexing(t);
     rows::add_structure(t);
     rows::add_linear_algebra(t);
+    rows::add_attention(t);
     return t.rows();
   }());
   return table;

@@ -177,6 +177,13 @@ const std::map<Op, Use>& written_uses() {
       {Op::lu,
        {{"lu_factor(steep(x))[0] ** 2", "lu_factor(steep(x).T)[0] ** 2", "lu_factor(steep(x)[:, 1:])[0]",
          "lu_factor(stack([steep(x), steep(other)]))[0] ** 2"}}},
+      {Op::attention,
+       {{"flash_attention(x[nil], other[nil], x[nil] ** 2)",
+         "flash_attention(x[nil, :2], x[nil, :, ::-1], other[nil, :, 1:], true, scale: -0.7, softcap: 1.5)",
+         "flash_attention(stack([x, other, x * x, x.T @ x @ x.T @ x][:3]), x[nil], other[nil] * x) ** 2"}}},
+      {Op::attention_grad,
+       {{"flash_attention(x[nil], other[nil], x[nil], window_size: 2)",
+         "flash_attention(stack([x, other]), x[nil], x[nil, :, :3], true, softcap: 2.0)"}}},
       {Op::as_strided, {{"written(x) * written(x)"}}},  // in the derivative of assign_view
       {Op::to_device, {{"(x ** 2).to(x.device)"}}},     // between devices: test_devices.cpp
       {Op::fold_windows, {{"windows(x, 0, 2) ** 3"}}},  // in the derivative of windows

@@ -113,6 +113,12 @@ std::vector<MatrixCase> matrix_cases() {
       {Op::svd, "let (u, s, vh) = svd(stop_gradient(a.T), full_matrices: true)\n  return concat([u.T, u], axis: 0)"},
       {Op::lu, returned("lu_factor(a)[0]")},
       {Op::lu, "let (factors, pivots, order) = lu_factor(a.T)\n  return factors * f64(order)[:, nil]"},
+      {Op::attention, returned("flash_attention(a[nil], b[nil], a[nil])")},
+      {Op::attention,
+       returned("flash_attention(a.T[nil], b.T[nil], b.T[nil, :, :1], true, scale: 0.25, softcap: 3)[0]")},
+      {Op::attention_grad, returned("grad(fn(z) = sum(flash_attention(z[nil], b[nil], z[nil], true) * a))(a)")},
+      {Op::attention_grad,
+       returned("grad(fn(z) = sum(flash_attention(stack([a, z]), z[nil], b[nil], window_size: 2)))(b * 2)")},
       {Op::to_device,
        returned("a.to(a.device) + b.T.to(\"cpu\").to(b.device).T")},  // between devices: test_devices.cpp
   };

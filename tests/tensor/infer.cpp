@@ -79,6 +79,29 @@ TEST_CASE_METHOD(Fixture, "factorisations of matrices of any extents have as man
   REQUIRE(error(Op::svd, {f({20000, 2})}) == "limit: svd: f32[20000, 2] has more than 16000 rows");
 }
 
+TEST_CASE_METHOD(Fixture, "attention takes heads of query that share those of key and value") {
+  const Results results = ops.call_many(Op::attention, {f({2, 6, 5, 4}), f({2, 3, 7, 4}), f({2, 3, 7, 8})});
+  REQUIRE(describe(results[0]) == "f32[2, 6, 5, 8]");
+  REQUIRE(describe(results[1]) == "f32[2, 6, 5]");
+  const Tensor half = ops.make(DType::bf16, {1, 2, 3});
+  const Results halves = ops.call_many(Op::attention, {half, half, half}, {.causal = true});
+  REQUIRE(describe(halves[0]) == "bf16[1, 2, 3]");
+  REQUIRE(describe(halves[1]) == "f32[1, 2]");
+  const Results grads = ops.call_many(
+      Op::attention_grad, {f({6, 5, 4}), f({3, 7, 4}), f({3, 7, 8}), f({6, 5, 8}), f({6, 5}), f({6, 5, 8})}, {});
+  REQUIRE(describe(grads[0]) == "f32[6, 5, 4]");
+  REQUIRE(describe(grads[1]) == "f32[3, 7, 4]");
+  REQUIRE(describe(grads[2]) == "f32[3, 7, 8]");
+  REQUIRE(error(Op::attention, {f({2, 3}), f({2, 3}), f({2, 3})}) ==
+          "shape: attention: expected [batch, heads, rows, columns], got f32[2, 3], f32[2, 3] and f32[2, 3]");
+  REQUIRE(error(Op::attention, {f({3, 2, 4}), f({2, 2, 4}), f({2, 2, 4})}) ==
+          "shape: attention: f32[3, 2, 4], f32[2, 2, 4] and f32[2, 2, 4] do not fit");
+  REQUIRE(error(Op::attention, {i({1, 2, 3}), i({1, 2, 3}), i({1, 2, 3})}) ==
+          "type: attention: expected floats of one dtype, got i64[1, 2, 3], i64[1, 2, 3] and i64[1, 2, 3]");
+  REQUIRE(error(Op::attention, {half, half, half}, {.scale = std::numeric_limits<double>::infinity()}) ==
+          "value: attention: scale and softcap must be finite, not inf and 0");
+}
+
 TEST_CASE_METHOD(Fixture, "matmul follows NumPy's @") {
   REQUIRE(call(Op::matmul, {f({2, 3}), f({3, 4})}) == "f32[2, 4]");
   REQUIRE(call(Op::matmul, {f({3}), f({3})}) == "f32[]");

@@ -166,6 +166,27 @@ struct ChainOperand {
 using ChainKernel = void (*)(const ChainInstr* code, size_t length, const ChainOperand* operands, size_t begin,
                              size_t end);
 
+/// A block of attention's scores, which lie without gaps. Row r looks at columns low + r to high + r - 1.
+struct ScoreBlock {
+  void* scores;  // f32 or f64: products of query and key
+  size_t rows, columns;
+  double scale, cap;  // cap: 0 for none
+  int64_t low, high;
+};
+
+/// What attention does beside products, of f32 or f64. Sums are in lanes, as those of reductions.
+struct AttentionKernels {
+  /// Replaces scores by exp(score - most), where `most` becomes the greatest of a row so far, adds them to `total`, and
+  /// sets `shrink` to what earlier sums of the row must be multiplied by.
+  void (*weigh)(const ScoreBlock& block, void* most, void* total, void* shrink);
+  /// Replaces scores by exp(score - logsumexp), and `slopes`, the gradients of these, by those of products.
+  void (*differentiate)(const ScoreBlock& block, void* slopes, const void* logsumexp, const void* delta);
+  /// Multiplies rows by factors.
+  void (*scale_rows)(void* x, const void* factors, size_t rows, size_t columns);
+  /// Computes out[r] = the sum of a[r][c] * b[r][c].
+  void (*dot_rows)(void* out, const void* a, const void* b, size_t rows, size_t columns);
+};
+
 struct KernelTable {
   MapKernel map[kOpCount][kDTypeCount] = {};      // by op and operand dtype (where: of its last two operands);
                                                   // null where the op's dtype rule admits no such operand
@@ -180,6 +201,7 @@ struct KernelTable {
   OrderKernel order_rows[2] = {};  // of keys with 32 and with 64 bits
   ChainKernel chain = nullptr;
   RandomKernels random;
+  AttentionKernels attention[2] = {};  // of f32, f64
   /// Computes out[i] = start + i * step for i in [first, first + n); start and step are i64 or f64 according to the
   /// dtype. Not for bool.
   void (*iota[kDTypeCount])(void* out, Scalar start, Scalar step, uint64_t first, size_t n) = {};

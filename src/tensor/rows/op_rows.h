@@ -34,6 +34,7 @@ void add_scans(Table& table);
 void add_indexing(Table& table);
 void add_structure(Table& table);
 void add_linear_algebra(Table& table);
+void add_attention(Table& table);
 
 // Helpers of `prepare` rules.
 // -----------------------------------------------------------------------------------------
