@@ -59,6 +59,14 @@ class AttrsKey {
     put(static_cast<uint64_t>(value.offset.hint()));
   }
 
+  void add(const Ref<const ConvGeometry>& value, const Ref<const ConvGeometry>&) {
+    if (!value) return;
+    set_ |= bit_;
+    const std::vector<int64_t> numbers = value->numbers();
+    put(numbers.size());
+    for (int64_t number : numbers) put(static_cast<uint64_t>(number));
+  }
+
   std::vector<uint64_t>& key_;
   uint64_t set_ = 0, bit_ = 1;
 };

@@ -95,6 +95,8 @@ class Writer {
   static Json json_of(DType value) { return name_of(value); }
   static Json json_of(const Ints& values) { return std::vector<int64_t>(values.begin(), values.end()); }
 
+  static Json json_of(const Ref<const ConvGeometry>& value) { return value ? Json(value->numbers()) : Json(); }
+
   uint32_t add_symbol(const Symbol& symbol) {
     symbols_[symbol.id] = symbol.hint;
     return symbol.id;
@@ -267,6 +269,9 @@ class Reader {
   void read(const Json& json, Ints& to) const { to = Ints(json.get<std::vector<int64_t>>()); }
   void read(const Json& json, Dims& to) const { to = dims_of(json); }
   void read(const Json& json, Layout& to) const { to = layout_of(json); }
+  void read(const Json& json, Ref<const ConvGeometry>& to) const {
+    to = ConvGeometry::of(json.get<std::vector<int64_t>>());
+  }
 
   static graph::Parts parts_of(const Json& json) {
     graph::Parts parts;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/ref.h"
 #include "tensor/ints.h"
 #include "tensor/limits.h"
 #include "tensor/op_traits.h"
@@ -65,6 +66,10 @@ enum class Op : uint16_t {
   concat,        // any number of tensors; axis
   assign_view,   // x, value: x with a view replaced; the view is described by `view` (over x laid out contiguously)
   fold_windows,  // adjoint of windows: [.., w at axis, .., size last] -> sums; axis, step, dilation, count = extent
+  // convolutions of [batch, channels, space…] with [out, channels / groups, taps…]; conv: how windows lie
+  conv,              // x, weights -> [batch, out, windows…]
+  conv_input_grad,   // grad, weights; shape = space -> [batch, channels, space…]
+  conv_weight_grad,  // x, grad; shape = taps -> [out, channels / groups, taps…]
   // linear algebra
   matmul,    // [batch…, m, k] @ [batch…, k, n], equal batches
   cholesky,  // [batch…, n, n], of which the lower triangle is read; fallible
@@ -82,6 +87,21 @@ enum class Op : uint16_t {
   count_,
 };
 inline constexpr int kOpCount = static_cast<int>(Op::count_);
+
+/// How the windows of a convolution lie on each axis of space. Padding of a negative width cuts off.
+struct ConvGeometry : Counted {
+  Ints stride, dilation, low, high;
+  int64_t groups = 1;
+
+  int rank() const { return static_cast<int>(stride.size()); }
+  /// Returns all numbers, by which calls are compared and stored; the second function, a geometry of these.
+  std::vector<int64_t> numbers() const;
+  static Ref<const ConvGeometry> of(std::span<const int64_t> numbers);
+  friend bool operator==(const ConvGeometry& a, const ConvGeometry& b) {
+    return a.stride == b.stride && a.dilation == b.dilation && a.low == b.low && a.high == b.high &&
+           a.groups == b.groups;
+  }
+};
 
 /// An op's parameters that are not operands. Each op reads only the fields listed in `enum class Op`; the others keep
 /// their defaults, so that equal calls have equal attributes.
@@ -103,6 +123,7 @@ struct Attrs {
   Ints axes = {};
   Dims shape = {};
   Layout view = {};  // assign_view and as_strided only
+  Ref<const ConvGeometry> conv = {};
 
   /// Calls visit(name, pointer to member) for each field.
   template <class Visit> static void for_each_field(Visit&& visit) {
@@ -123,6 +144,7 @@ struct Attrs {
     visit("axes", &Attrs::axes);
     visit("shape", &Attrs::shape);
     visit("view", &Attrs::view);
+    visit("conv", &Attrs::conv);
   }
   /// Calls visit(size) for every size except those in `view`.
   template <class Visit> void for_each_size(Visit visit) { visit_sizes(*this, visit); }
@@ -140,6 +162,9 @@ struct Attrs {
   static bool same_value(const Dim& a, const Dim& b) { return a.same(b); }
   static bool same_value(const Dims& a, const Dims& b) { return tsl::same(a, b); }
   static bool same_value(const Layout& a, const Layout& b) { return tsl::same(a, b); }
+  static bool same_value(const Ref<const ConvGeometry>& a, const Ref<const ConvGeometry>& b) {
+    return a == b || (a && b && *a == *b);
+  }
   template <class Self, class Visit> static void visit_sizes(Self& self, Visit& visit) {
     for_each_field([&](const char*, auto field) {
       using Field = std::decay_t<decltype(self.*field)>;

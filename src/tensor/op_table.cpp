@@ -14,6 +14,7 @@ const std::vector<OpDef>& table() {
     rows::add_scans(t);
     rows::add_indexing(t);
     rows::add_structure(t);
+    rows::add_convolutions(t);
     rows::add_linear_algebra(t);
     return t.rows();
   }());

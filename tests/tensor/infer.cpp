@@ -106,6 +106,33 @@ TEST_CASE_METHOD(Fixture, "matmul follows NumPy's @") {
   REQUIRE(error(Op::matmul, {f({2, 3}), Scalar::of(2.0)}) == "type: matmul: expected a tensor, got float 2");
 }
 
+TEST_CASE_METHOD(Fixture, "convolutions and their gradients have fitting extents") {
+  const auto geometry = [](std::vector<int64_t> numbers) { return ConvGeometry::of(numbers); };
+  const Attrs two{.conv = geometry({1, 2, 2, 1, 1, 1, 0, 1, 1})};
+  REQUIRE(call(Op::conv, {f({2, 3, 8, 9}), f({4, 3, 3, 2})}, two) == "f32[2, 4, 4, 5]");
+  REQUIRE(call(Op::conv, {f({0, 3, 8, 9}), i({4, 3, 3, 2})}, two) == "f32[0, 4, 4, 5]");
+  Attrs gradient = two;
+  gradient.shape = {8, 9};
+  REQUIRE(call(Op::conv_input_grad, {f({2, 4, 4, 5}), f({4, 3, 3, 2})}, gradient) == "f32[2, 3, 8, 9]");
+  gradient.shape = {3, 2};
+  REQUIRE(call(Op::conv_weight_grad, {f({2, 3, 8, 9}), f({2, 4, 4, 5})}, gradient) == "f32[4, 3, 3, 2]");
+  const Attrs grouped{.conv = geometry({3, 1, 1, 0, 0})};
+  REQUIRE(call(Op::conv, {f({1, 6, 5}), f({9, 2, 5})}, grouped) == "f32[1, 9, 1]");
+
+  REQUIRE(error(Op::conv, {f({1, 6, 5}), f({8, 2, 5})}, grouped) == "shape: conv: 3 groups do not divide 8 channels");
+  REQUIRE(error(Op::conv, {f({1, 5, 5}), f({9, 2, 5})}, grouped) ==
+          "shape: conv: f32[1, 5, 5] has 5 channels, but the weights take 2 in each of 3 groups");
+  REQUIRE(error(Op::conv, {f({1, 6, 4}), f({9, 2, 5})}, grouped) ==
+          "shape: conv: a window of 5 (dilation 1) is longer than axis 2, which has 4");
+  REQUIRE(error(Op::conv, {f({6, 4}), f({9, 2, 5})}, grouped) ==
+          "shape: conv: f32[6, 4] has not 2 axes before the 1 of space");
+  REQUIRE(error(Op::conv, {b({1, 6, 5}), b({9, 2, 5})}, grouped) ==
+          "type: conv: expected numbers, got bool[1, 6, 5] and bool[9, 2, 5]");
+  gradient.shape = {8, 10};
+  REQUIRE(error(Op::conv_input_grad, {f({2, 4, 4, 4}), f({4, 3, 3, 2})}, gradient) ==
+          "shape: conv_input_grad: f32[2, 4, 4, 4] does not hold the windows, which are [4, 6]");
+}
+
 TEST_CASE_METHOD(Fixture, "types of reductions") {
   REQUIRE(call(Op::sum, {f({2, 3, 4})}, {.axes = {-1, 0}}) == "f32[3]");
   REQUIRE(call(Op::sum, {f({2, 3, 4})}, {.keepdims = true, .axes = {1}}) == "f32[2, 1, 4]");

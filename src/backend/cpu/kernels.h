@@ -166,6 +166,51 @@ struct ChainOperand {
 using ChainKernel = void (*)(const ChainInstr* code, size_t length, const ChainOperand* operands, size_t begin,
                              size_t end);
 
+/// The axes of a convolution; those of one or two come last, and the others have extent 1.
+inline constexpr int kConvAxes = 3;
+
+/// A run of windows along the last axis: where the first begins in its example, before the shift of a tap. It may
+/// begin outside.
+struct WindowRun {
+  ptrdiff_t example;  // where the example's first channel begins, in elements
+  int64_t at[kConvAxes];
+  int64_t length, column;  // windows, and the place of the first in a row of the result
+};
+
+/// What reads windows: channels of `extent`, of which element w * step + shift[tap] is read for window w.
+struct WindowReader {
+  int64_t extent[kConvAxes];
+  int64_t step;  // along the last axis
+  const int64_t* shift[kConvAxes];
+  int64_t taps[kConvAxes];
+};
+
+/// Sizes of the products below: rows at a time, and the most vectors.
+inline constexpr int kConvRows = 8, kConvVectors = 3;
+/// Elements after the last one of a gathered row that may be overwritten.
+inline constexpr int64_t kGatherSlack = 16;
+
+struct ConvKernels {
+  size_t lanes = 0;  // elements of a vector
+  /// out[r][c] = sum of w[r][l] * in[l][c] over l < depth, in order, or adds it; for r < rows, c < vectors * lanes.
+  void (*multiply)(int rows, int vectors, void* out, ptrdiff_t out_row, const void* w, ptrdiff_t w_row, const void* in,
+                   ptrdiff_t in_row, size_t depth, bool adds) = nullptr;
+  /// Writes rows [first, first + count) of the windows' elements: row (channel, taps…), of `row` elements, has that of
+  /// each window, and 0 where it lies outside. Rows have kGatherSlack more elements than windows.
+  void (*gather)(void* out, ptrdiff_t row, const WindowRun* runs, size_t run_count, const void* in,
+                 const WindowReader& reader, int64_t first, int64_t count) = nullptr;
+  /// out[i] = sum of w[t] * in[offset[t] + i] over taps t, in order, for i < count, a multiple of lanes.
+  void (*filter)(void* out, const void* in, const void* w, const ptrdiff_t* offset, size_t taps,
+                 size_t count) = nullptr;
+  /// sums[t] += a[i] * in[offset[t] + i] for i < count, a multiple of lanes, by lane as above.
+  void (*correlate)(void* sums, const void* a, const void* in, const ptrdiff_t* offset, size_t taps,
+                    size_t count) = nullptr;
+  /// out[i] = line[at + i * step] for i < length, and 0 outside of [0, extent).
+  void (*copy)(void* out, const void* line, int64_t at, int64_t extent, int64_t length, int64_t step) = nullptr;
+  /// Adds up the lanes of each sum: out[i] = sums[i][0] + sums[i][1] + …, in halves.
+  void (*fold)(void* out, const void* sums, size_t count) = nullptr;
+};
+
 struct KernelTable {
   MapKernel map[kOpCount][kDTypeCount] = {};      // by op and operand dtype (where: of its last two operands);
                                                   // null where the op's dtype rule admits no such operand
@@ -190,6 +235,7 @@ struct KernelTable {
   void (*store_2d[9])(void* out, const void* in, size_t rows, size_t columns, ptrdiff_t row_stride,
                       ptrdiff_t column_stride) = {};
   GatherKernel gather[9] = {};  // by the element's size, too
+  ConvKernels conv_f32, conv_f64;
 };
 
 const KernelTable& kernels(Isa isa);

@@ -33,6 +33,7 @@ void add_reductions(Table& table);
 void add_scans(Table& table);
 void add_indexing(Table& table);
 void add_structure(Table& table);
+void add_convolutions(Table& table);
 void add_linear_algebra(Table& table);
 
 // Helpers of `prepare` rules.

@@ -26,6 +26,7 @@ void add_order_kernels(KernelTable& table);
 void add_source_kernels(KernelTable& table);
 void add_copy_kernels(KernelTable& table);
 void add_chain_kernel(KernelTable& table);
+void add_convolution_kernels(KernelTable& table);
 
 namespace {
 

@@ -14,6 +14,7 @@ void fill_table(KernelTable& table) {
   add_source_kernels(table);
   add_copy_kernels(table);
   add_chain_kernel(table);
+  add_convolution_kernels(table);
 }
 
 }  // namespace tsl::cpu::TSL_ISA

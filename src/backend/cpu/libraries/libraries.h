@@ -19,9 +19,11 @@ struct LibraryContext {
 std::unique_ptr<exec::OpKernelProvider> products_provider(const LibraryContext& context);
 /// Factorisations and triangular systems of f32 and f64, by the LAPACK that OpenBLAS holds.
 std::unique_ptr<exec::OpKernelProvider> lapack_provider(const LibraryContext& context);
+/// Convolutions and their gradients, by kernels of TSL's own.
+std::unique_ptr<exec::OpKernelProvider> convolutions_provider(const LibraryContext& context);
 
 /// The providers, in the order in which they are asked.
-inline constexpr std::unique_ptr<exec::OpKernelProvider> (*kProviders[])(const LibraryContext&) = {products_provider,
-                                                                                                   lapack_provider};
+inline constexpr std::unique_ptr<exec::OpKernelProvider> (*kProviders[])(const LibraryContext&) = {
+    products_provider, lapack_provider, convolutions_provider};
 
 }  // namespace tsl::cpu

@@ -377,6 +377,36 @@ TEST_CASE("products of integers wrap around", "[cuda]") {
   }
 }
 
+TEST_CASE("convolutions of whole numbers are exact, and those of integers wrap around", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Devices devices;
+  // Unlike widths of padding, which cuDNN does not know: TSL's own kernels compute these.
+  const std::vector<int64_t> plane = {1, 1, 2, 1, 1, 2, 0, 1, 2}, groups = {4, 2, 2, 1, 2};
+  for (const DType dtype : {DType::i8, DType::u16, DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64}) {
+    const Values values = is_float(dtype) ? Values::few : Values::many;
+    const Lying w = plain({70, 9, 3, 3}, dtype), filters = plain({8, 3, 2}, dtype), y = plain({3, 70, 11, 7}, dtype);
+    const Lying grads = plain({2, 8, 13}, dtype);
+    INFO(name_of(dtype));
+    for (const Lying& x : ways_to_lie({3, 9, 10, 13}, dtype)) {
+      devices.compare(convolution(Op::conv, x, w, plane),
+                      {devices.random(x, values, 22), devices.random(w, values, 23)});
+      devices.compare(convolution(Op::conv_weight_grad, x, y, plane, {3, 3}),
+                      {devices.random(x, values, 24), devices.random(y, values, 25)});
+    }
+    for (const Lying& from : ways_to_lie({3, 70, 11, 7}, dtype)) {
+      devices.compare(convolution(Op::conv_input_grad, from, w, plane, {10, 13}),
+                      {devices.random(from, values, 26), devices.random(w, values, 27)});
+    }
+    const Lying lines = plain({2, 12, 25}, dtype);
+    devices.compare(convolution(Op::conv, lines, filters, groups),
+                    {devices.random(lines, values, 28), devices.random(filters, values, 29)});
+    devices.compare(convolution(Op::conv_input_grad, grads, filters, groups, {25}),
+                    {devices.random(grads, values, 30), devices.random(filters, values, 31)});
+    devices.compare(convolution(Op::conv_weight_grad, lines, grads, groups, {2}),
+                    {devices.random(lines, values, 32), devices.random(grads, values, 33)});
+  }
+}
+
 TEST_CASE("an offset that a run decides is added to where an operand lies", "[cuda]") {
   TSL_NEEDS_GPU();
   Devices devices;
