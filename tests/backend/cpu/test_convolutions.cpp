@@ -167,4 +167,8 @@ TEST_CASE("convolutions of many channels, windows and examples are exact for who
   check<float>(plane(2, 3, 300, 7, 1, 0), random);   // blocks of rows
   check<float>(plane(1, 2, 3, 120, 3, 1), random);   // windows in parts
   check<double>(plane(3, 5, 9, 20, 1, 0), random);   // read where they lie
+  ConvShape apart = plane(2, 5, 9, 20, 2, 0);        // each element of the input is read once
+  apart.stride = {1, 2, 2};
+  apart.out = {1, 10, 10};
+  check<float>(apart, random);
 }

@@ -82,8 +82,8 @@ inline Graph convolution(Op op, const Lying& a, const Lying& b, const std::vecto
   Attrs attrs;
   attrs.conv = ConvGeometry::of(numbers);
   attrs.shape = space;
-  const Operand operands[] = {Tensor(a.dtype, Layout::contiguous(a.view.shape), nullptr),
-                              Tensor(b.dtype, Layout::contiguous(b.view.shape), nullptr)};
+  const std::vector<Operand> operands = {Tensor(a.dtype, Layout::contiguous(a.view.shape), nullptr),
+                                         Tensor(b.dtype, Layout::contiguous(b.view.shape), nullptr)};
   return one_op(op, {a, b}, attrs, op_def(op).infer(operands, attrs));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/cpu/libraries/convolution.h"
+#include "base/run_watch.h"
 
 namespace tsl::cpu {
 
@@ -114,9 +115,10 @@ template <class T> class ProductPass {
     const Block block = block_of(item, thread);
     if (block.rows == 0) return;
     // Elements of a pointwise pass are read where they lie, but for a last tile that reaches beyond them.
-    const bool reads_in_place = pass_.is_pointwise() && is_by_example_;
+    const bool reads_in_place = pass_.is_pointwise() && pass_.is_dense() && is_by_example_;
     for (int64_t first = 0; first < depth_; first += kDepth) {
       const int64_t count = std::min(kDepth, depth_ - first);
+      poll_stop();
       if (!reads_in_place) gather(block, block.runs, first, count);
       else if (const Tile& last = block.tiles.back(); last.count < last.vectors * lanes_)
         gather(block, {tail_of(block, last)}, first, count);
