@@ -52,22 +52,22 @@ TSL_FN void split(Index number, const Index* extents, Index* at) {
   at[0] = number / extents[2] / extents[1];
 }
 
-/// Returns the offset of the sum of two parts; -1 if it lies outside. A gradient of the input reads windows, where the
-/// stride divides the place.
+/// Finds the offset of the sum of two parts; returns false if it lies outside. A gradient of the input reads windows,
+/// where the stride divides the place.
 template <bool kOfInput, class T>
-TSL_FN long long offset_read(const ConvShape& c, const ConvOperand<T>& x, const Part& a, const Part& b) {
-  long long offset = a.offset + b.offset;
+TSL_FN bool find_offset(const ConvShape& c, const ConvOperand<T>& x, const Part& a, const Part& b, long long& offset) {
+  offset = a.offset + b.offset;
 #pragma unroll
   for (int axis = 0; axis < kSpace; ++axis) {
     Index at = a.at[axis] + b.at[axis];
     if (kOfInput) {
-      if (at < 0 || at % c.stride[axis] != 0) return -1;
+      if (at < 0 || at % c.stride[axis] != 0) return false;
       at /= c.stride[axis];
     }
-    if (at < 0 || at >= (kOfInput ? c.out[axis] : c.in[axis])) return -1;
+    if (at < 0 || at >= (kOfInput ? c.out[axis] : c.in[axis])) return false;
     offset += at * x.strides[2 + axis];
   }
-  return offset;
+  return true;
 }
 
 /// Returns the part of a tap in the place of what a window reads.
@@ -121,7 +121,9 @@ template <bool kOfInput, class T> struct WindowFactors {
     return part;
   }
   __device__ const T* left() const { return weights.first; }
-  __device__ long long place(const Part& a, const Part& b) const { return offset_read<kOfInput>(c, x, a, b); }
+  __device__ bool find(const Part& a, const Part& b, long long& offset) const {
+    return find_offset<kOfInput>(c, x, a, b, offset);
+  }
   __device__ const T* right() const { return x.first; }
 };
 
@@ -154,7 +156,9 @@ template <class T> struct WeightFactors {
     return part_of_column<false>(c, x, k);
   }
   __device__ const T* left() const { return grad.first; }
-  __device__ long long place(const Part& a, const Part& b) const { return offset_read<false>(c, x, a, b); }
+  __device__ bool find(const Part& a, const Part& b, long long& offset) const {
+    return find_offset<false>(c, x, a, b, offset);
+  }
   __device__ const T* right() const { return x.first; }
 };
 
@@ -192,8 +196,9 @@ __device__ __forceinline__ void multiply_windows(const Factors& factors, Index r
 #pragma unroll
     for (int i = 0; i < kRights; ++i) {
       const int k = k_right + i * (kConvThreads / kConvColumns);
-      const long long at = has_column && from + k < last ? factors.place(column, parts[which][k]) : -1;
-      right[i] = at >= 0 ? widened<S>(factors.right()[at]) : S(0);
+      long long at = 0;
+      const bool is_inside = has_column && from + k < last && factors.find(column, parts[which][k], at);
+      right[i] = is_inside ? widened<S>(factors.right()[at]) : S(0);
     }
   };
   S sums[kDown][kAcross] = {};
@@ -289,8 +294,9 @@ template <bool kOfInput, class T> __device__ void convolve_element(const ConvSha
   for (Index k = 0; k < factors.depth(); ++k) {
     long long left = 0;
     const Part part = factors.along(k, left);
-    const long long at = factors.place(column, part);
-    if (at >= 0) sum = add_product(widened<S>(weights.first[row + left]), widened<S>(x.first[at]), sum);
+    long long at = 0;
+    if (factors.find(column, part, at))
+      sum = add_product(widened<S>(weights.first[row + left]), widened<S>(x.first[at]), sum);
   }
   out[i] = narrowed<T>(sum);
 }
@@ -307,8 +313,8 @@ template <class T> __device__ void gradient_element(const ConvShape& c, const Co
   for (Index k = threadIdx.x; k < factors.depth(); k += kConvThreads) {
     long long left = 0;
     const Part part = factors.along(k, left);
-    const long long at = factors.place(part, column);
-    if (at >= 0) {
+    long long at = 0;
+    if (factors.find(part, column, at)) {
       const S g = widened<S>(grad.first[factors.row(row % c.out_channels) + left]);
       sum = add_product(g, widened<S>(x.first[at]), sum);
     }
@@ -320,3 +326,201 @@ template <class T> __device__ void gradient_element(const ConvShape& c, const Co
   }
   if (threadIdx.x == 0) out[block] = narrowed<T>(sums[0]);
 }
+
+/// Filters of so many taps, with such strides and dilations, whose numbers are known: of few channels in a group.
+template <int kTapsZ, int kTapsY, int kTapsX, int kStrideZ, int kStrideY, int kStrideX, int kDilationY, int kDilationX>
+struct Filter {
+  static constexpr int kTaps = kTapsZ * kTapsY * kTapsX;
+
+  /// Calls use(tap number, whether the element is inside, its offset) for each tap of the window or, for a gradient of
+  /// the input, of the element that begins at these places.
+  template <bool kOfInput, class T, class Use>
+  static TSL_FN void for_taps(const ConvShape& c, const ConvOperand<T>& x, const Index* first, Use use) {
+#pragma unroll
+    for (int tap = 0; tap < kTaps; ++tap) {
+      const int at[kSpace] = {tap / kTapsX / kTapsY, tap / kTapsX % kTapsY, tap % kTapsX};
+      constexpr int kStride[kSpace] = {kStrideZ, kStrideY, kStrideX};
+      long long offset = 0;
+      bool is_inside = true;
+#pragma unroll
+      for (int axis = 0; axis < kSpace; ++axis) {
+        Index place = kOfInput ? first[axis] - at[axis] * c.dilation[axis] : first[axis] + at[axis] * c.dilation[axis];
+        if (kOfInput) {
+          is_inside = is_inside && place >= 0 && place % kStride[axis] == 0;
+          place /= kStride[axis];
+        }
+        is_inside = is_inside && place >= 0 && place < (kOfInput ? c.out[axis] : c.in[axis]);
+        offset += place * x.strides[2 + axis];
+      }
+      use(tap, is_inside, offset);
+    }
+  }
+
+  /// Computes element i of a convolution, or of a gradient of its input.
+  template <bool kOfInput, class T> static __device__ void convolve(const ConvShape& c, const ConvOperand<T>& x,
+                                                                    const ConvOperand<T>& weights, T* out, Index i) {
+    using S = typename ConvSum<T>::Type;
+    const Index each = kOfInput ? c.places() : c.windows(), channels = kOfInput ? c.in_channels : c.out_channels;
+    if (i >= c.batch * c.groups * channels * each) return;
+    const Index plane = i / each, channel = plane % (c.groups * channels), group = channel / channels;
+    const Index read = kOfInput ? c.out_channels : c.in_channels;
+    const Part column = part_of_column<kOfInput>(c, x, plane / (c.groups * channels) * each + i % each);
+    const T* from = x.first + column.offset + group * read * x.strides[1];
+    const T* w = weights.first + (kOfInput ? group * read * weights.strides[0] + channel % channels * weights.strides[1]
+                                           : channel * weights.strides[0]);
+    S sum = 0;
+    for (Index k = 0; k < read; ++k) {
+      for_taps<kOfInput>(c, x, column.at, [&](int tap, bool is_inside, long long offset) {
+        const int at[kSpace] = {tap / kTapsX / kTapsY, tap / kTapsX % kTapsY, tap % kTapsX};
+        const S factor =
+            widened<S>(w[at[0] * weights.strides[2] + at[1] * weights.strides[3] + at[2] * weights.strides[4]]);
+        if (is_inside) sum = add_product(factor, widened<S>(from[offset]), sum);
+      });
+      from += x.strides[1];
+      w += weights.strides[kOfInput ? 0 : 1];
+    }
+    out[i] = narrowed<T>(sum);
+  }
+
+  /// Adds up the sums of a block's threads, and writes them.
+  template <class S, class To> static __device__ void add_up(const S* sums, To* out) {
+    constexpr int kWarp = tsl::device::kWarp, kWarps = kConvThreads / kWarp;
+    __shared__ S shared[kWarps][kTaps];
+#pragma unroll
+    for (int tap = 0; tap < kTaps; ++tap) {
+      S sum = sums[tap];
+      for (int width = kWarp / 2; width > 0; width /= 2) sum = sum + tsl::device::shuffle_down(sum, width);
+      if (threadIdx.x % kWarp == 0) shared[threadIdx.x / kWarp][tap] = sum;
+    }
+    __syncthreads();
+    if (threadIdx.x >= kTaps) return;
+    S sum = shared[0][threadIdx.x];
+    for (int warp = 1; warp < kWarps; ++warp) sum = sum + shared[warp][threadIdx.x];
+    out[threadIdx.x] = narrowed<To>(sum);
+  }
+
+  /// Computes the gradient of the weights of one channel for one other, over a part of the windows, by a block.
+  template <class T, class To> static __device__ void gradient(const ConvShape& c, const ConvOperand<T>& x,
+                                                               const ConvOperand<T>& grad, To* parts, Index part_count,
+                                                               unsigned block) {
+    using S = typename ConvSum<T>::Type;
+    const Index pairs = c.groups * c.out_channels * c.in_channels, pair = block % pairs, part = block / pairs;
+    const Index output = pair / c.in_channels, windows = c.windows(), all = c.batch * windows;
+    const T* from = x.first + (output / c.out_channels * c.in_channels + pair % c.in_channels) * x.strides[1];
+    const T* of_output = grad.first + output * grad.strides[1];
+    const Index first = (long long)all * part / part_count, last = (long long)all * (part + 1) / part_count;
+    S sums[kTaps] = {};
+    for (Index k = first + threadIdx.x; k < last; k += kConvThreads) {
+      Index at[kSpace];
+      split(k % windows, c.out, at);
+      const Index example = k / windows;
+      const S g = widened<S>(of_output[example * grad.strides[0] + at[0] * grad.strides[2] + at[1] * grad.strides[3] +
+                                       at[2] * grad.strides[4]]);
+      const T* const channel = from + example * x.strides[0];
+#pragma unroll
+      for (int axis = 0; axis < kSpace; ++axis) at[axis] = at[axis] * c.stride[axis] - c.low[axis];
+      for_taps<false>(c, x, at, [&](int tap, bool is_inside, long long offset) {
+        if (is_inside) sums[tap] = add_product(g, widened<S>(channel[offset]), sums[tap]);
+      });
+    }
+    add_up(sums, parts + (part * (long long)pairs + pair) * kTaps);
+  }
+
+  // ---- Planes: each element that a thread reads is used for several rows of the result ----
+
+  static constexpr int kRows = 4;
+
+  /// Calls use(row of the result, tap of y, elements for the taps of x) for each row and tap of y, the taps in order.
+  /// `y` and `x`: where the first row's window begins or, for a gradient of the input of stride 1, its element ends.
+  template <bool kOfInput, class S, class T, class Use>
+  static TSL_FN void for_rows(const ConvShape& c, const T* plane, Index row_stride, Index column_stride, Index y,
+                              Index x, Use use) {
+    constexpr int kStep = kOfInput ? 1 : kStrideY;
+    const Index rows = kOfInput ? c.out[1] : c.in[1], columns = kOfInput ? c.out[2] : c.in[2];
+    const auto column_of = [&](int tap) { return kOfInput ? x - tap * kDilationX : x + tap * kDilationX; };
+#pragma unroll
+    for (int i = 0; i <= (kRows - 1) * kStep + (kTapsY - 1) * kDilationY; ++i) {
+      const Index row = kOfInput ? y + (kRows - 1) - i : y + i;
+      const bool is_inside = row >= 0 && row < rows;
+      S elements[kTapsX];
+#pragma unroll
+      for (int tap = 0; tap < kTapsX; ++tap) {
+        const Index column = column_of(tap);
+        const bool has_column = column >= 0 && column < columns;
+        elements[tap] = is_inside && has_column ? widened<S>(plane[row * row_stride + column * column_stride]) : S(0);
+      }
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        const int ahead = kOfInput ? r - (kRows - 1) + i : i - r * kStep;
+        if (ahead >= 0 && ahead % kDilationY == 0 && ahead / kDilationY < kTapsY) use(r, ahead / kDilationY, elements);
+      }
+    }
+  }
+
+  /// Computes some rows of column i of a plane's result.
+  template <bool kOfInput, class T> static __device__ void convolve_rows(const ConvShape& c, const ConvOperand<T>& x,
+                                                                         const ConvOperand<T>& weights, T* out,
+                                                                         Index i) {
+    using S = typename ConvSum<T>::Type;
+    const Index height = kOfInput ? c.in[1] : c.out[1], width = kOfInput ? c.in[2] : c.out[2];
+    const Index channels = kOfInput ? c.in_channels : c.out_channels, read = kOfInput ? c.out_channels : c.in_channels;
+    const Index bands = (height + kRows - 1) / kRows, plane = i / (bands * width);
+    if (plane >= c.batch * c.groups * channels) return;
+    const Index column = i % width, first = i / width % bands * kRows;
+    const Index channel = plane % (c.groups * channels), group = channel / channels;
+    const T* from = x.first + plane / (c.groups * channels) * x.strides[0] + group * read * x.strides[1];
+    const T* w = weights.first + (kOfInput ? group * read * weights.strides[0] + channel % channels * weights.strides[1]
+                                           : channel * weights.strides[0]);
+    S sums[kRows] = {};
+    for (Index k = 0; k < read; ++k) {
+      S factors[kTaps];
+#pragma unroll
+      for (int tap = 0; tap < kTaps; ++tap)
+        factors[tap] = widened<S>(w[tap / kTapsX * weights.strides[3] + tap % kTapsX * weights.strides[4]]);
+      for_rows<kOfInput, S>(
+          c, from, (Index)x.strides[3], (Index)x.strides[4], kOfInput ? first + c.low[1] : first * kStrideY - c.low[1],
+          kOfInput ? column + c.low[2] : column * kStrideX - c.low[2], [&](int r, int tap_y, const S* elements) {
+#pragma unroll
+            for (int tap = 0; tap < kTapsX; ++tap)
+              sums[r] = add_product(factors[tap_y * kTapsX + tap], elements[tap], sums[r]);
+          });
+      from += x.strides[1];
+      w += weights.strides[kOfInput ? 0 : 1];
+    }
+    T* const to = out + ((long long)plane * height + first) * width + column;
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if (first + r < height) to[r * (long long)width] = narrowed<T>(sums[r]);
+    }
+  }
+
+  /// As gradient(), by several rows of windows at a time.
+  template <class T, class To> static __device__ void gradient_rows(const ConvShape& c, const ConvOperand<T>& x,
+                                                                    const ConvOperand<T>& grad, To* parts,
+                                                                    Index part_count, unsigned block) {
+    using S = typename ConvSum<T>::Type;
+    const Index pairs = c.groups * c.out_channels * c.in_channels, pair = block % pairs, part = block / pairs;
+    const Index output = pair / c.in_channels, height = c.out[1], width = c.out[2];
+    const Index bands = (height + kRows - 1) / kRows, all = c.batch * bands * width;
+    const T* from = x.first + (output / c.out_channels * c.in_channels + pair % c.in_channels) * x.strides[1];
+    const T* of_output = grad.first + output * grad.strides[1];
+    const Index begin = (long long)all * part / part_count, end = (long long)all * (part + 1) / part_count;
+    S sums[kTaps] = {};
+    for (Index k = begin + threadIdx.x; k < end; k += kConvThreads) {
+      const Index column = k % width, first = k / width % bands * kRows, example = k / width / bands;
+      const T* const grads = of_output + example * grad.strides[0] + first * grad.strides[3] + column * grad.strides[4];
+      S g[kRows];
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) g[r] = first + r < height ? widened<S>(grads[r * grad.strides[3]]) : S(0);
+      for_rows<false, S>(c, from + example * x.strides[0], (Index)x.strides[3], (Index)x.strides[4],
+                         first * kStrideY - c.low[1], column * kStrideX - c.low[2],
+                         [&](int r, int tap_y, const S* elements) {
+                           if (first + r >= height) return;
+#pragma unroll
+                           for (int tap = 0; tap < kTapsX; ++tap)
+                             sums[tap_y * kTapsX + tap] = add_product(g[r], elements[tap], sums[tap_y * kTapsX + tap]);
+                         });
+    }
+    add_up(sums, parts + (part * (long long)pairs + pair) * kTaps);
+  }
+};

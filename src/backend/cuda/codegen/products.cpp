@@ -60,6 +60,10 @@ constexpr int64_t kFewestRows = 8;
 // The windows of a gradient of weights are summed in parts until so many blocks fill a GPU, of at least so many
 // windows.
 constexpr int64_t kEnoughBlocks = 512, kWindowsOfPart = 512;
+constexpr int64_t kEnoughFilters = 2048, kWindowsOfFilter = 2048;
+// Filters of more taps are not written out: their sums would not fit into registers.
+constexpr int64_t kMostTaps = 64;
+constexpr int64_t kRowsOfFilter = 4;  // as Filter::kRows
 
 using Space = std::array<int64_t, kSpace>;
 
@@ -123,43 +127,78 @@ class ConvGenerator {
     KernelWriter writer = op_.writer(convolution_templates(), count);
     declare(writer);
     const char* const of = of_input ? "true" : "false";
+    int64_t threads = count;  // where each computes elements alone
     if (is_alone) {
-      writer.line("convolve_element<{}>(shape, a, b, {}, (Index)block_x * {} + threadIdx.x);", of,
-                  writer.buffer(op_.out()), kThreads);
+      const bool by_rows = is_plane() && (!of_input || has_stride_1());
+      const std::string function =
+          is_filter() ? filter() + (by_rows ? "::convolve_rows" : "::convolve") : "convolve_element";
+      writer.line("{}<{}>(shape, a, b, {}, (Index)block_x * {} + threadIdx.x);", function, of, writer.buffer(op_.out()),
+                  kThreads);
+      const Space& space = of_input ? in_ : out_;
+      if (by_rows) threads = count / space[1] * ceil_div(space[1], kRowsOfFilter);
     } else {
       writer.line("convolve_tile<{}>(shape, a, b, {}, block_x);", of, writer.buffer(op_.out()));
     }
     const int64_t blocks =
-        is_alone ? ceil_div(count, kThreads) : groups_ * ceil_div(rows, kRows) * ceil_div(columns, kColumns);
+        is_alone ? ceil_div(threads, kThreads) : groups_ * ceil_div(rows, kRows) * ceil_div(columns, kColumns);
     generated.kernels.push_back(writer.finish("", blocks, kThreads));
   }
 
   void generate_weights(GeneratedKernels& generated) {
-    const int64_t weights = in_channels_ * product_of(taps_), count = element_count(node_.shape).hint();
-    KernelWriter writer = op_.writer(convolution_templates(), batch_ * product_of(out_));
-    declare(writer);
-    if (out_channels_ < kFewestRows && groups_ > 1) {
-      writer.line("gradient_element(shape, a, b, {}, block_x);", writer.buffer(op_.out()));
-      generated.kernels.push_back(writer.finish("", count, kThreads));
-      return;
+    const int64_t depth = in_channels_ * product_of(taps_), windows = batch_ * product_of(out_);
+    if (out_channels_ >= kFewestRows || groups_ == 1) {
+      const int64_t tiles = groups_ * ceil_div(out_channels_, kRows) * ceil_div(depth, kColumns);
+      return generate_parts(generated, "gradient_tile", tiles,
+                            parts_of(tiles, kEnoughBlocks, windows / kWindowsOfPart));
     }
-    const int64_t tiles = groups_ * ceil_div(out_channels_, kRows) * ceil_div(weights, kColumns);
-    const int64_t most = std::max<int64_t>(batch_ * product_of(out_) / kWindowsOfPart, 1);
-    const int64_t parts = std::clamp<int64_t>(kEnoughBlocks / tiles, 1, most);
+    const int64_t pairs = groups_ * out_channels_ * in_channels_;
+    if (is_filter()) {
+      return generate_parts(generated, filter() + (is_plane() ? "::gradient_rows" : "::gradient"), pairs,
+                            parts_of(pairs, kEnoughFilters, windows / kWindowsOfFilter));
+    }
+    KernelWriter writer = op_.writer(convolution_templates(), windows);
+    declare(writer);
+    writer.line("gradient_element(shape, a, b, {}, block_x);", writer.buffer(op_.out()));
+    generated.kernels.push_back(writer.finish("", element_count(node_.shape).hint(), kThreads));
+  }
+
+  static int64_t parts_of(int64_t blocks, int64_t enough, int64_t most) {
+    return std::clamp<int64_t>(enough / blocks, 1, std::max<int64_t>(most, 1));
+  }
+
+  /// Sums windows in parts by a function of so many blocks each, and then the parts.
+  void generate_parts(GeneratedKernels& generated, const std::string& function, int64_t blocks, int64_t parts) {
+    const int64_t count = element_count(node_.shape).hint();
+    KernelWriter writer = op_.writer(convolution_templates(), std::max(batch_ * product_of(out_), parts * count));
+    declare(writer);
     if (parts == 1) {
-      writer.line("gradient_tile(shape, a, b, {}, 1, block_x);", writer.buffer(op_.out()));
-      generated.kernels.push_back(writer.finish("", tiles, kThreads));
+      writer.line("{}(shape, a, b, {}, 1, block_x);", function, writer.buffer(op_.out()));
+      generated.kernels.push_back(writer.finish("", blocks, kThreads));
       return;
     }
     const uint64_t scratch =
         reserve_bytes(generated, parts * count, node_.dtype == DType::f64 || sum_type() == "u64" ? 8 : 4);
-    writer.line("gradient_tile(shape, a, b, {}, {}, block_x);", writer.scratch(scratch, sum_type()),
+    writer.line("{}(shape, a, b, {}, {}, block_x);", function, writer.scratch(scratch, sum_type()),
                 writer.number("parts", parts));
-    generated.kernels.push_back(writer.finish("", parts * tiles, kThreads));
+    generated.kernels.push_back(writer.finish("", parts * blocks, kThreads));
     KernelWriter adder = op_.writer(convolution_templates(), parts * count);
     adder.line("add_parts({}, {}, {}, {}, (Index)block_x * {} + threadIdx.x);", adder.scratch(scratch, sum_type()),
                adder.number("parts", parts), adder.number("count", count), adder.buffer(op_.out()), kThreads);
     generated.kernels.push_back(adder.finish("add", ceil_div(count, kThreads), kThreads));
+  }
+
+  bool is_filter() const { return product_of(taps_) <= kMostTaps; }
+  /// Whether a filter slides over planes of enough rows: threads compute several.
+  bool is_plane() const {
+    return is_filter() && in_[0] == 1 && out_[0] == 1 && taps_[0] == 1 && node_.attrs.conv->low.size() < kSpace &&
+           std::min(in_[1], out_[1]) >= kRowsOfFilter;
+  }
+  bool has_stride_1() const { return product_of(space_of(node_.attrs.conv->stride, 1)) == 1; }
+  /// Returns the filter with these taps, strides and dilations, numbers of the source.
+  std::string filter() const {
+    const Space stride = space_of(node_.attrs.conv->stride, 1), dilation = space_of(node_.attrs.conv->dilation, 1);
+    return fmt::format("Filter<{}, {}, {}, {}, {}, {}, {}, {}>", taps_[0], taps_[1], taps_[2], stride[0], stride[1],
+                       stride[2], dilation[1], dilation[2]);
   }
 
   /// Declares the shape and the operands. Each number is a parameter of its own, so that all convolutions of a dtype

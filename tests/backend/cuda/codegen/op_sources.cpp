@@ -220,11 +220,24 @@ TEST_CASE("convolutions and their gradients: tiles, parts of windows, and elemen
     use(convolution(Op::conv_input_grad, one, filters, line, {50}));
     use(convolution(Op::conv_weight_grad, one, one, line, {4}));
     use(convolution(Op::conv, transposed({41, 40, 16, 2}, dtype), w, plane));
+    const Lying picture = plain({2, 32, 20, 21}, dtype), small = plain({32, 1, 3, 5}, dtype);
+    const Lying shrunk = plain({2, 32, 10, 11}, dtype), larger = plain({2, 32, 20, 19}, dtype);
+    const std::vector<int64_t> steps = {32, 2, 2, 1, 1, 1, 2, 1, 2}, spread = {32, 1, 1, 2, 1, 2, 1, 2, 1};
+    use(convolution(Op::conv, picture, small, steps));
+    use(convolution(Op::conv_input_grad, shrunk, small, steps, {20, 21}));
+    use(convolution(Op::conv_weight_grad, picture, shrunk, steps, {3, 5}));
+    use(convolution(Op::conv, picture, small, spread));
+    use(convolution(Op::conv_input_grad, larger, small, spread, {20, 21}));
+    const Lying many = plain({32, 1, 65}, dtype), few = plain({2, 32, 3}, dtype), length = plain({2, 32, 64}, dtype);
+    use(convolution(Op::conv, length, many, line));
+    use(convolution(Op::conv_input_grad, few, many, line, {64}));
+    use(convolution(Op::conv_weight_grad, length, few, line, {65}));
   };
   std::string text;
   all(DType::f32, [&](Graph graph) { text += names(program_of(std::move(graph))); });
   CHECK(text ==
-        "conv conv_input_grad conv_weight_grad conv_weight_grad_add conv conv_input_grad conv_weight_grad conv ");
+        "conv conv_input_grad conv_weight_grad conv_weight_grad_add conv conv_input_grad conv_weight_grad conv conv "
+        "conv_input_grad conv_weight_grad conv conv_input_grad conv conv_input_grad conv_weight_grad ");
   Corpus corpus;
   for (const DType dtype : kAll) {
     if (dtype != DType::boolean) all(dtype, [&](Graph graph) { corpus.add(std::move(graph)); });

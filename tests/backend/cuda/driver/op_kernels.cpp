@@ -397,6 +397,24 @@ TEST_CASE("convolutions of whole numbers are exact, and those of integers wrap a
       devices.compare(convolution(Op::conv_input_grad, from, w, plane, {10, 13}),
                       {devices.random(from, values, 26), devices.random(w, values, 27)});
     }
+    const std::vector<int64_t> steps = {6, 2, 2, 1, 1, 1, 2, 1, 2}, spread = {6, 1, 1, 2, 1, 2, 1, 2, 1};
+    const Lying small = plain({12, 1, 3, 5}, dtype), fewer = plain({2, 12, 10, 11}, dtype);
+    const Lying as_many = plain({2, 12, 20, 19}, dtype);
+    for (const Lying& picture : ways_to_lie({2, 6, 20, 21}, dtype)) {
+      const Tensor data = devices.random(picture, values, 34), weights = devices.random(small, values, 35);
+      devices.compare(convolution(Op::conv, picture, small, steps), {data, weights});
+      devices.compare(convolution(Op::conv, picture, small, spread), {data, weights});
+      devices.compare(convolution(Op::conv_weight_grad, picture, fewer, steps, {3, 5}),
+                      {data, devices.random(fewer, values, 36)});
+    }
+    for (const Lying& picture : ways_to_lie({2, 12, 20, 19}, dtype)) {
+      devices.compare(convolution(Op::conv_input_grad, picture, small, spread, {20, 21}),
+                      {devices.random(picture, values, 37), devices.random(small, values, 38)});
+    }
+    devices.compare(convolution(Op::conv_input_grad, fewer, small, steps, {20, 21}),
+                    {devices.random(fewer, values, 39), devices.random(small, values, 40)});
+    devices.compare(convolution(Op::conv_weight_grad, plain({2, 6, 20, 21}, dtype), as_many, spread, {3, 5}),
+                    {devices.random(plain({2, 6, 20, 21}, dtype), values, 41), devices.random(as_many, values, 42)});
     const Lying lines = plain({2, 12, 25}, dtype);
     devices.compare(convolution(Op::conv, lines, filters, groups),
                     {devices.random(lines, values, 28), devices.random(filters, values, 29)});
