@@ -298,7 +298,7 @@ bool contains(Context& context, const Value& item, const Value& container) {
   };
   if (container.is(Tag::list)) return any_equal(container.as<List>().items);
   if (container.is(Tag::tuple)) return any_equal(container.as<Tuple>().items);
-  if (has_entries(container)) return find_entry(context, container, item) != nullptr;
+  if (has_entries(container)) return has_entry(context, container, item);
   if (is_text(container) && is_text(item))
     return find_text(expect_string(context, container, "str"), expect_string(context, item, "str")) !=
            std::string_view::npos;
@@ -490,6 +490,7 @@ bool equal_parts(Context& context, const Value& a, const Value& b, EqualPairs& e
 bool deep_equal(Context& context, const Value& a, const Value& b, EqualPairs& equal, int depth) {
   if (depth > kMaxNesting)
     fail(ErrorName::value_too_deep, "values nested more than {} deep cannot be compared", kMaxNesting);
+  if (a.is(Tag::integer) && b.is(Tag::integer)) return a.integer() == b.integer();
   if (is_operand(a) && is_operand(b)) {
     if (a.is(Tag::tensor) || b.is(Tag::tensor)) return equal_tensors(context, a, b);
     return truth(context, apply_scalar(ScalarOp::eq, a, b));
