@@ -37,6 +37,7 @@ Event* event_of(CUevent event) { return reinterpret_cast<Event*>(event); }
 int attribute(CUdevice_attribute which) {
   const int compute = static_cast<int>(setting("NULL_DRIVER_COMPUTE", 90));
   switch (which) {
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: return 227 << 10;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return compute / 10;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return compute % 10;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return 132;
@@ -130,6 +131,7 @@ CUresult cuModuleUnload(CUmodule) { return CUDA_SUCCESS; }
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char*) {
   return *function = handle<CUfunction>(), CUDA_SUCCESS;
 }
+CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction) {
   return *value = which == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024 : 0, CUDA_SUCCESS;
 }

@@ -74,6 +74,8 @@ class HeldName {
   ~HeldName() { release(); }
 
   operator Name() const { return name_; }
+  /// Whether it holds a name of this interner.
+  bool is_of(const Interner& names) const { return name_ && Interner::entry_at(name_).owner == &names; }
   const std::string& operator*() const { return *name_; }
   const std::string* operator->() const { return name_; }
 

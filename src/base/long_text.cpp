@@ -79,9 +79,13 @@ size_t find_long(std::string_view text, std::string_view part, size_t from) {
 size_t find_text(std::string_view text, std::string_view part, size_t from) {
   if (from > text.size() || part.size() > text.size() - from) return std::string_view::npos;
   if (part.size() > kMaxShort) return find_long(text, part, from);
+  const auto find_in = [&part](std::string_view piece) {
+    return part.size() == 1 ? std::memchr(piece.data(), part[0], piece.size())
+                            : memmem(piece.data(), piece.size(), part.data(), part.size());
+  };
   while (text.size() - from >= part.size()) {
     const std::string_view piece = text.substr(from, kPart + part.size());
-    const void* found = memmem(piece.data(), piece.size(), part.data(), part.size());
+    const void* found = find_in(piece);
     const size_t at = found ? static_cast<size_t>(static_cast<const char*>(found) - text.data()) : from + kPart;
     count_work(static_cast<int64_t>(at - from) + 1);
     if (found) return at;
@@ -111,6 +115,11 @@ void append_text(std::string& to, std::string_view part) {
 }
 
 std::string copy_text(std::string_view text) {
+  constexpr size_t kShort = 256;
+  if (text.size() <= kShort) {
+    count_work(static_cast<int64_t>(text.size() / kBytesPerWork) + 1);
+    return std::string(text);
+  }
   std::string copy;
   copy.reserve(text.size());
   append_text(copy, text);

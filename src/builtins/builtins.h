@@ -19,6 +19,8 @@ std::span<const Builtin> reduce_builtins();
 std::span<const Builtin> order_builtins();
 std::span<const Builtin> index_builtins();
 std::span<const Builtin> linear_algebra_builtins();
+std::span<const Builtin> fourier_builtins();
+std::span<const Builtin> neural_builtins();
 
 std::span<const Builtin> value_builtins();       // print, len, str, int, type, help, …
 std::span<const Builtin> collection_builtins();  // range, enumerate, map, sorted, …

@@ -1,4 +1,7 @@
 // Defines builtins on the characters of strings: their cases, classes and numbers.
+#include <algorithm>
+#include <array>
+
 #include "base/error_names.h"
 #include "base/long_text.h"
 #include "builtins/builtins.h"
@@ -35,14 +38,52 @@ char byte_in_case(LetterCase to, char c) {
   return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
 }
 
+/// What the first characters of Unicode, with all that have cases and are used much, become in a case.
+class CaseTable {
+ public:
+  explicit CaseTable(LetterCase to) {
+    for (size_t code = kFirst; code < kCount; ++code)  // bounded: by kCount
+      texts_[code] = in_case(to, character_of(static_cast<int32_t>(code)));
+  }
+  /// Returns the text for a character of two bytes; null if the table has none.
+  const std::string* find(std::string_view character) const {
+    if (character.size() != 2) return nullptr;
+    const auto code = static_cast<size_t>((character[0] & 0x1F) << 6 | (character[1] & 0x3F));
+    return code >= kFirst && code < kCount ? &texts_[code] : nullptr;
+  }
+  static const CaseTable& of(LetterCase to) {
+    static const CaseTable kLower(LetterCase::lower), kUpper(LetterCase::upper), kTitle(LetterCase::title);
+    return to == LetterCase::lower ? kLower : to == LetterCase::upper ? kUpper : kTitle;
+  }
+
+ private:
+  static constexpr size_t kFirst = 0x80, kCount = 0x590;  // Latin, Greek, Cyrillic and Armenian letters
+  std::array<std::string, kCount> texts_;
+};
+
+/// Whether a character of three bytes is a letter of East Asia, which has no cases.
+bool is_without_case(std::string_view character) {
+  const auto lead = static_cast<unsigned char>(character[0]);
+  return character.size() == 3 && lead >= 0xE3 && lead <= 0xE9;
+}
+
 /// Returns a text with each character in the case that `case_of` gives for it.
 template <class CaseOf> Value mapped(std::string_view text, CaseOf case_of) {
+  constexpr size_t kPart = 4096;
   TextBuilder result;
+  std::string part;
+  part.reserve(std::min(kPart, text.size()));
   each_character(text, [&](std::string_view character) {
     const LetterCase to = case_of(character);
-    if (character.size() == 1) result += byte_in_case(to, character[0]);
-    else result += in_case(to, character);
+    if (character.size() == 1) part += byte_in_case(to, character[0]);
+    else if (is_without_case(character)) part += character;
+    else if (const std::string* known = CaseTable::of(to).find(character)) part += *known;
+    else part += in_case(to, character);
+    if (part.size() < kPart) return;
+    result += part;
+    part.clear();
   });
+  result += part;
   return make_string(result.take());
 }
 

@@ -92,6 +92,19 @@ std::vector<std::vector<Value>> rows_of(Context& context, std::span<const Value>
 Value zip_builtin(Context& context, Args args) {
   Collector tuples;
   if (args.size() == 0) return make_list({});
+  if (std::all_of(args.values.begin(), args.values.end(), is_items)) {
+    const auto shorter = [](const Value& a, const Value& b) {
+      return a.as<Sequence>().items.size() < b.as<Sequence>().items.size();
+    };
+    const size_t count = std::min_element(args.values.begin(), args.values.end(), shorter)->as<Sequence>().items.size();
+    for (size_t i = 0; i < count; ++i) {
+      std::vector<Value> row;
+      row.reserve(args.size());
+      for (const Value& each : args.values) row.push_back(each.as<Sequence>().items[i]);
+      tuples.add(make_tuple(std::move(row)));
+    }
+    return make_list(tuples.take());
+  }
   for (std::vector<Value>& row : rows_of(context, args.values)) tuples.add(make_tuple(std::move(row)));
   return make_list(tuples.take());
 }
@@ -100,6 +113,14 @@ Value zip_builtin(Context& context, Args args) {
 
 Value map_builtin(Context& context, Args args) {
   Collector results;
+  if (args.size() == 2 && is_items(args[1])) {
+    const Value items = args[1];
+    for (size_t i = 0; i < items.as<Sequence>().items.size(); ++i) {
+      Value item = items.as<Sequence>().items[i];
+      results.add(context.call(args[0], {&item, 1}));
+    }
+    return make_list(results.take());
+  }
   for (std::vector<Value>& row : rows_of(context, args.values.subspan(1))) results.add(context.call(args[0], row));
   return make_list(results.take());
 }

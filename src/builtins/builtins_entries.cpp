@@ -37,27 +37,29 @@ Value items_builtin(Context&, Args args) {
   return list_entries(args[0], [](Value key, Value value) { return make_tuple({std::move(key), std::move(value)}); });
 }
 
-/// Returns the value of the argument `key`; null if the container has no such key.
-const Value* find_argument(Context& context, const Value& container, const Value& key) {
+void check_key(const Value& container, const Value& key) {
   if (container.is(Tag::record) && !is_text(key)) {
     fail_argument(ErrorName::wrong_argument_type, "key",
                   fmt::format("a record's key must be a str, not {}", type_name(key)),
                   hints_to_make(Wanted::text, key));
   }
-  return find_entry(context, container, key);
 }
 
-Value has_builtin(Context& context, Args args) { return find_argument(context, args[0], args[1]) != nullptr; }
+Value has_builtin(Context& context, Args args) {
+  check_key(args[0], args[1]);
+  return has_entry(context, args[0], args[1]);
+}
 
 Value get_builtin(Context& context, Args args) {
-  const Value* found = find_argument(context, args[0], args[1]);
+  check_key(args[0], args[1]);
+  const Value* found = find_entry(context, args[0], args[1]);
   return found ? *found : args[2];
 }
 
 Value remove_builtin(Context& context, Args args) {
   const Value key = as_key(context, args[1]);
   Value map = std::move(args[0]);
-  if (!make_unique<Map>(map).remove(key)) unknown_key(context, map, key);
+  if (!unique_map(map).remove(key)) unknown_key(context, map, key);
   return map;
 }
 
@@ -102,6 +104,7 @@ Value dict_builtin(Context& context, Args args) {
 Ref<Map> set_of(Context& context, const Value& iterable) {
   Ref<Map> set = make_ref<Map>();
   if (iterable.is_nil()) return set;
+  if (is_items(iterable)) set->reserve(iterable.as<Sequence>().items.size());
   each_key(context, iterable, [&](const Value& item) {
     count_work(kEntryWork);
     set->set(as_key(context, item), Value(true));

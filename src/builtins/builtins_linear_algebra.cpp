@@ -1,5 +1,5 @@
-// Defines products of matrices and vectors.
-#include "base/error.h"
+// Defines products of matrices and vectors, and factorisations.
+#include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "builtins/einsum.h"
 #include "tensor/op.h"
@@ -75,20 +75,6 @@ Value eig_builtin(Context& context, Args args) {
   return make_tuple({results[0], results[1]});
 }
 
-Value fft_builtin(Context& context, Args args) {
-  const Attrs attrs{.inverse = expect_bool(context, args[1], "inverse")};
-  return context.ops().call(Op::fft, {to_tensor(context, args[0], "fft_pairs")}, attrs);
-}
-
-Value rfft_builtin(Context& context, Args args) {
-  return context.ops().call(Op::rfft, {to_tensor(context, args[0], "rfft_pairs")});
-}
-
-Value irfft_builtin(Context& context, Args args) {
-  const Attrs attrs{.count = expect_size(context, args[1], "n")};
-  return context.ops().call(Op::irfft, {to_tensor(context, args[0], "irfft_pairs")}, attrs);
-}
-
 constexpr Builtin kRows[] = {
     {"cholesky", "cholesky(x: array)",
      "the lower triangular L with L @ L.T equal to x, for positive definite matrices; reads the lower triangle of x",
@@ -127,26 +113,8 @@ constexpr Builtin kRows[] = {
      "a sum of products in index notation: einsum(\"ij,jk->ik\", a, b) is a @ b", einsum_builtin, "linear algebra"},
     {"eig_pairs", "eig_pairs(x: tensor)",
      "the eigenvalues [..., n, 2] and, in columns, the eigenvectors [..., n, n, 2] of square matrices of f32 or f64, "
-     "as "
-     "pairs of a real and an imaginary part; eig() gives complex tensors, and has a derivative",
+     "as pairs of a real and an imaginary part; eig() gives complex tensors, and has a derivative",
      eig_builtin, "linear algebra"},
-    {"fft_pairs", "fft_pairs(x: tensor, inverse: bool = false)",
-     "the Fourier transform of complex numbers [..., n, 2] of f32 or f64, pairs of a real and an imaginary part along "
-     "the "
-     "last axis: element k is the sum over j of x[j] * exp(-2i * pi * j * k / n). inverse: with 2i, and without a "
-     "factor "
-     "of 1 / n. fft() and ifft() take complex tensors",
-     fft_builtin, "fourier"},
-    {"rfft_pairs", "rfft_pairs(x: tensor)",
-     "the elements 0 to n // 2 of the Fourier transform of real numbers [..., n], as pairs [..., n // 2 + 1, 2]; "
-     "rfft() "
-     "gives a complex tensor",
-     rfft_builtin, "fourier"},
-    {"irfft_pairs", "irfft_pairs(x: tensor, n: integer)",
-     "the n real numbers [..., n] whose transform begins with the pairs x [..., n // 2 + 1, 2], times n; irfft() takes "
-     "a "
-     "complex tensor, and divides by n",
-     irfft_builtin, "fourier"},
 };
 
 }  // namespace

@@ -82,7 +82,8 @@ Value len_builtin(Context& context, Args args) {
     return list.prefix ? from_dim(Dim(list.prefix->length) + Dim(count)) : Value(count);
   }
   if (v.is(Tag::tuple)) return static_cast<int64_t>(v.as<Tuple>().items.size());
-  if (has_entries(v)) return static_cast<int64_t>(count_entries(v));
+  if (v.is(Tag::map)) return from_dim(unopened_map(v).length());
+  if (v.is(Tag::record)) return static_cast<int64_t>(count_entries(v));
   if (is_text(v)) return static_cast<int64_t>(expect_text(context, v, "len").code_points().count());
   if (v.is(Tag::range)) return from_dim(count_between(dim_of(v.as<Range>().begin), dim_of(v.as<Range>().end)));
   if (!v.is(Tag::tensor)) fail(ErrorName::wrong_argument_type, "{} has no length", type_name(v));

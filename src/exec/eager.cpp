@@ -37,6 +37,11 @@ class AttrsKey {
     set_ |= bit_;
     put(static_cast<uint64_t>(value));
   }
+  void add(double value, double usual) {
+    if (value == usual) return;
+    set_ |= bit_;
+    put(Scalar::of(value).bits());
+  }
   void add(DType value, DType usual) { add(static_cast<int64_t>(value), static_cast<int64_t>(usual)); }
   void add(const Device& value, const Device&) { add(int64_t{value.backend} << 8 | value.ordinal, 0); }
   void add(const Dim& value, const Dim&) { add(value.hint(), 0); }
@@ -57,6 +62,14 @@ class AttrsKey {
     append(key_, value.shape);
     append(key_, value.strides);
     put(static_cast<uint64_t>(value.offset.hint()));
+  }
+
+  void add(const Ref<const ConvGeometry>& value, const Ref<const ConvGeometry>&) {
+    if (!value) return;
+    set_ |= bit_;
+    const std::vector<int64_t> numbers = value->numbers();
+    put(numbers.size());
+    for (int64_t number : numbers) put(static_cast<uint64_t>(number));
   }
 
   std::vector<uint64_t>& key_;

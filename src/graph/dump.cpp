@@ -77,6 +77,11 @@ const char* name_of(Template kind) {
 std::string dump_axes(const Node& node) {
   const Attrs& attrs = node.attrs;
   if (node.op == Op::fold_windows) return fmt::format(", [{},{},{}]", attrs.axis, attrs.step, attrs.dilation);
+  if (attrs.conv) {
+    return fmt::format(", stride [{}] dilation [{}] padding [{}] [{}] groups {}", fmt::join(attrs.conv->stride, ","),
+                       fmt::join(attrs.conv->dilation, ","), fmt::join(attrs.conv->low, ","),
+                       fmt::join(attrs.conv->high, ","), attrs.conv->groups);
+  }
   switch (node.def().traits.axis) {
     case AxisUse::axes: return attrs.axes.empty() ? "" : fmt::format(", [{}]", fmt::join(attrs.axes, ","));
     case AxisUse::axis: return fmt::format(", [{}]", attrs.axis);

@@ -31,6 +31,9 @@ uint64_t hash_of(const Node& node) {
     h = mix(h, bounds.size());
   }
   for (int64_t i : attrs.axes) h = mix(h, static_cast<uint64_t>(i));
+  if (attrs.conv) {
+    for (int64_t i : attrs.conv->numbers()) h = mix(h, static_cast<uint64_t>(i));
+  }
   attrs.for_each_size([&h](Dim size) { h = mix(h, static_cast<uint64_t>(size.hint())); });
   for (const Arg& arg : node.args) {
     h = mix(h, arg.is_tensor() ? arg.node : arg.scalar.bits());

@@ -146,6 +146,17 @@ class KernelWork {
   std::map<std::pair<uint32_t, bool>, Moved> touched_;  // by buffer and whether it is written
 };
 
+/// Returns the products of a convolution, or of one of its gradients: one for each window, channel and tap.
+uint64_t products_of_convolution(const Node& node) {
+  const Shape& windows = node.op == Op::conv              ? node.shape
+                         : node.op == Op::conv_input_grad ? node.args[0].layout.shape
+                                                          : node.args[1].layout.shape;
+  const Shape& weights = node.op == Op::conv_weight_grad ? node.shape : node.args[1].layout.shape;
+  uint64_t depth = 1;
+  for (int i = 1; i < weights.rank(); ++i) depth *= static_cast<uint64_t>(weights[i].hint());
+  return elements(windows) * depth;
+}
+
 /// Adds the work of an op with a kernel of its own.
 void add_work(const Plan& plan, const Kernel& kernel, KernelFacts& facts) {
   const Node& node = plan.graph[kernel.op_node];
@@ -161,6 +172,9 @@ void add_work(const Plan& plan, const Kernel& kernel, KernelFacts& facts) {
   if (category == Category::matmul) {
     const Shape& left = node.args[0].layout.shape;
     facts.flops += 2 * results * static_cast<uint64_t>(left[left.rank() - 1].hint());
+    facts.work.products = static_cast<double>(facts.flops);
+  } else if (category == Category::convolution) {
+    facts.flops += 2 * products_of_convolution(node);
     facts.work.products = static_cast<double>(facts.flops);
   } else if (category == Category::scan) {
     facts.flops += results;

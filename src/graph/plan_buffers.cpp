@@ -35,7 +35,8 @@ bool allocates(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind != Template::op) return false;
   const Node& node = plan.graph[kernel.op_node];
   const Category category = node.def().traits.category;
-  return category != Category::factorisation && !(category == Category::matmul && is_float(node.dtype));
+  const bool multiplies = category == Category::matmul || category == Category::convolution;
+  return category != Category::factorisation && !(multiplies && is_float(node.dtype));
 }
 
 }  // namespace

@@ -80,23 +80,25 @@ ReadProgress::~ReadProgress() {
   if (is_shown_) RunWatch::current()->show_reading(path_, size_, size_);
 }
 
-void ReadProgress::count(uint64_t bytes) {
-  constexpr uint64_t kLarge = 100'000'000;
+void ReadProgress::show() {
+  constexpr uint64_t kLarge = 100'000'000, kBetween = 1 << 18;
   constexpr std::chrono::milliseconds kInterval(100);
-  done_ += bytes;
+  next_looked_ = done_ + kBetween;
   const RunWatch* const watch = RunWatch::current();
   if (size_ < kLarge || !watch || !watch->show_reading) return;
   const auto now = std::chrono::steady_clock::now();
   if (now < next_shown_) return;
   next_shown_ = now + kInterval;
   is_shown_ = true;
-  watch->show_reading(path_, std::min(done_, size_), size_);
+  watch->show_reading(path_, std::min(done_ / passes_, size_), size_);
 }
 
 FileReader::FileReader(const std::string& path) : FileReader(path, open_to_read(path)) {}
 
 FileReader::FileReader(const std::string& path, std::pair<FileHandle, uint64_t> opened)
-    : ByteReader(path, opened.second), file_(std::move(opened.first)), progress_(path, opened.second) {}
+    : ByteReader(path, opened.second), file_(std::move(opened.first)), progress_(path) {
+  progress_.set_size(opened.second);
+}
 
 void FileReader::read(void* to, uint64_t count) {
   const auto truncated = [&] { fail_to_load(ErrorName::malformed_file, name(), "the file is truncated"); };
@@ -109,6 +111,11 @@ void FileReader::read(void* to, uint64_t count) {
 }
 
 std::string read_text_file(const std::string& path) {
+  ReadProgress progress(path);
+  return read_text_file(path, progress);
+}
+
+std::string read_text_file(const std::string& path, ReadProgress& progress) {
   const auto [file, size] = open_to_read(path);
   const auto check_size = [&path = path](uint64_t bytes) {
     if (bytes > static_cast<uint64_t>(memory_limit()))
@@ -122,7 +129,7 @@ std::string read_text_file(const std::string& path) {
   constexpr size_t kPiece = 1 << 20, kBeyondSize = 1 << 16;
   std::string text;
   text.reserve(size + kBeyondSize);
-  ReadProgress progress(path, size);
+  progress.set_size(size);
   for (size_t wanted = 0, count = 0; count == wanted;) {
     const size_t before = text.size();
     wanted = before < size ? std::min<size_t>(kPiece, size - before) : kBeyondSize;

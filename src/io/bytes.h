@@ -51,20 +51,29 @@ template <class Read> void read_in_pieces(void* to, uint64_t count, Read&& read)
   }
 }
 
-/// Tells the run's watch how much of a large file is read, as often as a person reads it.
+/// Tells the run's watch how much of a large file is loaded, as often as a person reads it.
 class ReadProgress {
  public:
-  ReadProgress(std::string path, uint64_t size) : path_(std::move(path)), size_(size) {}
+  /// `passes`: how often the bytes are gone over at most, to read and to parse them.
+  explicit ReadProgress(std::string path, uint64_t passes = 1) : path_(std::move(path)), passes_(passes) {}
   ~ReadProgress();
   ReadProgress(const ReadProgress&) = delete;
   ReadProgress& operator=(const ReadProgress&) = delete;
-  /// Counts bytes that have been read.
-  void count(uint64_t bytes);
+  void set_size(uint64_t size) { size_ = size; }
+  /// Counts bytes that one of the passes has gone over.
+  void count(uint64_t bytes) {
+    done_ += bytes;
+    if (done_ >= next_looked_) show();
+  }
 
  private:
+  void show();
+
   const std::string path_;
-  const uint64_t size_;
-  uint64_t done_ = 0;
+  const uint64_t passes_;
+  uint64_t size_ = 0;
+  uint64_t done_ = 0;         // in all passes
+  uint64_t next_looked_ = 0;  // when the time is looked at again
   std::chrono::steady_clock::time_point next_shown_;
   bool is_shown_ = false;
 };
@@ -83,5 +92,7 @@ class FileReader : public ByteReader {
 
 /// Reads a text. Throws Failure (io; memory: the file is larger than the memory; limit: than the host's values may be).
 std::string read_text_file(const std::string& path);
+/// As above, as one of the passes that `progress` counts.
+std::string read_text_file(const std::string& path, ReadProgress& progress);
 
 }  // namespace tsl

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "io/bytes.h"
 #include "value/utf8.h"
 
 namespace tsl {

@@ -6,6 +6,7 @@
 
 #include "base/count_work.h"
 #include "base/error_names.h"
+#include "io/bytes.h"
 
 namespace tsl {
 
@@ -23,8 +24,8 @@ struct CsvCell {
 /// Goes over the rows of a text. Blank lines are none.
 class CsvScanner {
  public:
-  CsvScanner(const std::string& path, std::string_view text, char separator)
-      : path_(path), text_(text), separator_(separator) {
+  CsvScanner(const std::string& path, std::string_view text, char separator, ReadProgress& progress)
+      : path_(path), text_(text), separator_(separator), progress_(progress) {
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
   }
@@ -38,6 +39,7 @@ class CsvScanner {
     do on_cell(count++, next_cell());
     while (!is_row_over_);
     count_work(kRowWork + static_cast<int64_t>(at_ - row_));
+    progress_.count(at_ - row_);
     return count;
   }
   /// Throws Failure (io) about the last row.
@@ -56,6 +58,7 @@ class CsvScanner {
   const std::string& path_;
   std::string_view text_;
   const char separator_;
+  ReadProgress& progress_;
   size_t at_ = 0;
   size_t row_ = 0;  // where the last row begins
   bool is_row_over_ = false;

@@ -157,7 +157,11 @@ char separator_of(std::string_view text) {
 class Table {
  public:
   Table(Context& context, const std::string& path, const CsvOptions& options)
-      : context_(context), path_(path), options_(options), text_(read_text_file(path)) {
+      : context_(context),
+        path_(path),
+        options_(options),
+        progress_(path, kPasses),
+        text_(read_text_file(path, progress_)) {
     if (const size_t at = find_binary(text_); at != std::string::npos)
       fail(ErrorName::not_a_text_file, "cannot load {}: it is no text: byte {} is 0x{:02x}", path, at + 1,
            static_cast<unsigned char>(text_[at]));
@@ -185,10 +189,11 @@ class Table {
 
  private:
   static constexpr int64_t kNameWork = 200;
+  static constexpr uint64_t kPasses = 4;  // to read, to count the rows, for the numbers, and for the texts
 
   /// Counts the rows, names the columns, and checks that the rows are equally long.
   void find_size() {
-    CsvScanner scanner(path_, text_, separator_);
+    CsvScanner scanner(path_, text_, separator_, progress_);
     const size_t count = scanner.next_row([&](size_t i, const CsvCell& cell) {
       names_.push_back(options_.has_header ? std::string(CsvCell{cell.value()}.trimmed()) : fmt::format("c{}", i));
     });
@@ -216,8 +221,8 @@ class Table {
     });
   }
 
-  template <class OnCell> void scan(OnCell&& on_cell) const {
-    CsvScanner scanner(path_, text_, separator_);
+  template <class OnCell> void scan(OnCell&& on_cell) {
+    CsvScanner scanner(path_, text_, separator_, progress_);
     if (options_.has_header) scanner.next_row([](size_t, const CsvCell&) {});
     for (size_t row = 0; row < rows_; ++row)
       scanner.next_row([&](size_t column, const CsvCell& cell) { on_cell(row, column, cell); });
@@ -226,6 +231,7 @@ class Table {
   Context& context_;
   const std::string& path_;
   const CsvOptions options_;
+  ReadProgress progress_;
   const std::string text_;
   char separator_ = ',';
   std::vector<std::string> names_;

@@ -10,6 +10,7 @@
 #include "base/count_work.h"
 #include "base/error_names.h"
 #include "io/atomic_file.h"
+#include "io/bytes.h"
 #include "io/json_problem.h"
 #include "tensor/limits.h"
 #include "value/context.h"
@@ -42,11 +43,14 @@ class PolledBytes {
   using pointer = const char*;
   using reference = const char&;
 
-  explicit PolledBytes(const char* at) : at_(at) {}
+  PolledBytes(const char* at, ReadProgress* progress) : at_(at), progress_(progress) {}
   reference operator*() const { return *at_; }
   PolledBytes& operator++() {
     constexpr uintptr_t kPart = 1 << 14;
-    if (reinterpret_cast<uintptr_t>(++at_) % kPart == 0) count_work(kPart);
+    if (reinterpret_cast<uintptr_t>(++at_) % kPart == 0) {
+      count_work(kPart);
+      if (progress_) progress_->count(kPart);
+    }
     return *this;
   }
   PolledBytes operator++(int) {
@@ -54,10 +58,11 @@ class PolledBytes {
     ++*this;
     return before;
   }
-  bool operator==(const PolledBytes&) const = default;
+  bool operator==(const PolledBytes& other) const { return at_ == other.at_; }
 
  private:
   const char* at_;
+  ReadProgress* progress_;  // null: nobody asks
 };
 
 /// Makes values while a text is parsed. nlohmann's own objects look through all their keys for each new one.
@@ -365,13 +370,26 @@ std::string text_of(Context& context, const Value& value, const std::string& pat
 
 }  // namespace
 
-Value load_json(Context& context, const std::string& path) { return parse_json(context, read_text_file(path), path); }
+namespace {
 
-Value parse_json(Context& context, const std::string& text, const std::string& path) {
+Value parse(Context& context, const std::string& text, const std::string& path, ReadProgress* progress) {
   ValueBuilder builder(context, path, text);
   const char* const begin = text.data();
-  Json::sax_parse(PolledBytes(begin), PolledBytes(begin + text.size()), &builder);
+  Json::sax_parse(PolledBytes(begin, progress), PolledBytes(begin + text.size(), nullptr), &builder);
   return builder.take();
+}
+
+}  // namespace
+
+Value load_json(Context& context, const std::string& path) {
+  constexpr uint64_t kPasses = 2;  // to read and to parse
+  ReadProgress progress(path, kPasses);
+  const std::string text = read_text_file(path, progress);
+  return parse(context, text, path, &progress);
+}
+
+Value parse_json(Context& context, const std::string& text, const std::string& path) {
+  return parse(context, text, path, nullptr);
 }
 
 void save_json(Context& context, const std::string& path, const Value& value) {

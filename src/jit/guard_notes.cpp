@@ -49,7 +49,7 @@ std::string value_text(const Value& value) {
   if (value.is(Tag::integer)) return fmt::format("the int {}", value.integer());
   if (value.is(Tag::real)) return fmt::format("the float {}", tsl::number_text(value.real()));
   if (value.is(Tag::string)) return fmt::format("\"{}\"", cut(value.as<String>().text, kMaxValue));
-  if (value.is(Tag::absent)) return "not given";
+  if (value.is(Tag::absent)) return "missing";
   if (value.is(Tag::dtype)) return std::string(name_of(value.dtype()));
   if (value.is(Tag::function)) return fmt::format("the function {}", value.as<Function>().info->display_name());
   if (value.is(Tag::tensor)) {
@@ -84,7 +84,8 @@ const char* kind_text(InputGuard::Kind kind) {
     case InputGuard::Kind::foreign: return "foreign value";
     case InputGuard::Kind::tensor: return "tensor";
     case InputGuard::Kind::record: return "record";
-    case InputGuard::Kind::map: return "map";
+    case InputGuard::Kind::map:
+    case InputGuard::Kind::varying_map: return "map";
     case InputGuard::Kind::list:
     case InputGuard::Kind::varying_list: return "list";
     case InputGuard::Kind::tuple: return "tuple";
@@ -125,6 +126,7 @@ std::string condition_text(const InputGuard& guard) {
       return cut(fmt::format("is a record of {}", fmt::join(keys, ", ")), kMaxExcerpt);
     }
     case InputGuard::Kind::varying_list: return "is a list of any length";
+    case InputGuard::Kind::varying_map: return "is a map of any keys";
     case InputGuard::Kind::map:
     case InputGuard::Kind::list:
     case InputGuard::Kind::tuple: return fmt::format("is a {} of {}", kind_text(guard.kind), guard.count);
@@ -142,6 +144,7 @@ double cost_of(const InputGuard& guard) {
     case InputGuard::Kind::map:
     case InputGuard::Kind::list:
     case InputGuard::Kind::varying_list:
+    case InputGuard::Kind::varying_map:
     case InputGuard::Kind::tuple: return kContainerCost;
   }
   return 0;
@@ -227,7 +230,7 @@ void SymbolNames::add(const std::vector<InputSource>& inputs) {
       const bool is_foreign = guard.kind == InputGuard::Kind::foreign;
       if (is_foreign) foreign_[guard.symbol] = guard.foreign;
       if (is_foreign || guard.kind == InputGuard::Kind::number) names_[guard.symbol] = {name, input.origin};
-      if (guard.kind == InputGuard::Kind::varying_list)
+      if (guard.kind == InputGuard::Kind::varying_list || guard.kind == InputGuard::Kind::varying_map)
         names_[guard.symbol] = {fmt::format("len({})", name), input.origin};
       if (guard.kind != InputGuard::Kind::tensor) return;
       for (int i = 0; i < guard.layout.rank(); ++i) {
@@ -446,6 +449,7 @@ class Comparison {
         return value.is(Tag::list) ? items_differ(value.as<List>().items, guard, name)
                                    : differs(name, "a list", value_text(value));
       case InputGuard::Kind::varying_list: return !value.is(Tag::list) && differs(name, "a list", value_text(value));
+      case InputGuard::Kind::varying_map: return !value.is(Tag::map) && differs(name, "a map", value_text(value));
       case InputGuard::Kind::tuple:
         return value.is(Tag::tuple) ? items_differ(value.as<Tuple>().items, guard, name)
                                     : differs(name, "a tuple", value_text(value));

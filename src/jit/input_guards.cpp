@@ -246,16 +246,36 @@ Value InputAbstraction::convert_list(const Value& value, Known known, bool may_d
     list->items = convert_items(value, items, guard, known, may_donate);
     return Value(std::move(list));
   }
-  const Scalar length = Scalar::of(static_cast<int64_t>(items.size()));
-  const Symbol* symbol = recorder_.symbols().input(length);
-  set_symbol(symbol, length);
+  list->prefix = varying_.prefix(value, convert_varying(InputGuard::Kind::varying_list, value, items.size()));
+  return Value(std::move(list));
+}
+
+const Symbol* InputAbstraction::convert_varying(InputGuard::Kind kind, const Value& value, size_t length) {
+  const Scalar number = Scalar::of(static_cast<int64_t>(length));
+  const Symbol* symbol = recorder_.symbols().input(number);
+  set_symbol(symbol, number);
   run_.add_opaque(symbol->id, value);
   InputGuard guard;
-  guard.kind = InputGuard::Kind::varying_list;
+  guard.kind = kind;
   guard.symbol = symbol->id;
   guards_->push_back(guard);
-  list->prefix = make_prefix_(value, symbol);
-  return Value(std::move(list));
+  return symbol;
+}
+
+Value InputAbstraction::convert_map(const Value& value, Known known, bool may_donate, bool opens) {
+  const Map& from = value.as<Map>();
+  const bool was_map = known && known->kind == InputGuard::Kind::map;
+  const auto differs = [&] { return known->removed != from.removed || !from.keys->are_identical(*known->map_keys); };
+  const bool varies = known && (known->kind == InputGuard::Kind::varying_map || (was_map && differs()));
+  if (!varies || opens) {
+    InputGuard guard = container(InputGuard::Kind::map, from.values.size());
+    guard.map_keys = from.keys;
+    guard.removed = static_cast<uint32_t>(from.removed);
+    return Value(from.with_values(convert_items(value, from.values, guard, known, may_donate)));
+  }
+  Ref<Map> map = make_ref<Map>();
+  map->input = varying_.entries(value, convert_varying(InputGuard::Kind::varying_map, value, from.size()));
+  return Value(std::move(map));
 }
 
 /// Appends the guard of a container, and converts its items.
@@ -295,12 +315,7 @@ Value InputAbstraction::convert(const Value& value, Known known, bool may_donate
       record->values = convert_items(value, from.values, guard, known, may_donate);
       return Value(std::move(record));
     }
-    case Tag::map: {
-      const Map& from = value.as<Map>();
-      InputGuard guard = container(InputGuard::Kind::map, from.values.size());
-      guard.map_keys = from.keys;
-      return Value(from.with_values(convert_items(value, from.values, guard, known, may_donate)));
-    }
+    case Tag::map: return convert_map(value, known, may_donate, false);
     case Tag::nil:
     case Tag::boolean:
     case Tag::dtype:
@@ -324,7 +339,8 @@ Value InputAbstraction::abstract(const Value& value, const std::vector<InputGuar
                                  std::vector<InputGuard>& guards, bool may_donate, bool opens) {
   guards_ = &guards;
   const Known first = known && !known->empty() ? known->data() : nullptr;
-  return value.is(Tag::list) ? convert_list(value, first, may_donate, opens) : convert(value, first, may_donate);
+  if (value.is(Tag::list)) return convert_list(value, first, may_donate, opens);
+  return value.is(Tag::map) ? convert_map(value, first, may_donate, opens) : convert(value, first, may_donate);
 }
 
 // ---- Inputs of a run ------------------------------------------------------------------------------------------------
@@ -400,6 +416,12 @@ const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& r
     case InputGuard::Kind::varying_list: {
       if (!value.is(Tag::list)) return nullptr;
       run.symbols[guard->symbol] = Scalar::of(static_cast<int64_t>(value.as<List>().items.size()));
+      run.add_opaque(guard->symbol, value);
+      return guard + 1;
+    }
+    case InputGuard::Kind::varying_map: {
+      if (!value.is(Tag::map)) return nullptr;
+      run.symbols[guard->symbol] = Scalar::of(static_cast<int64_t>(value.as<Map>().size()));
       run.add_opaque(guard->symbol, value);
       return guard + 1;
     }

@@ -25,6 +25,7 @@ struct InputGuard {
     map,
     list,
     varying_list,  // of any length, until the code looks at its elements
+    varying_map,   // of any keys, until the code looks at all entries
     tuple
   } kind = Kind::constant;
   ScalarType type{};  // number
@@ -33,12 +34,13 @@ struct InputGuard {
   Device device;          // tensor
   uint8_t varying = 0;    // tensor: a bit for each axis whose extent has varied
   bool is_dense = false;  // tensor with symbolic extents: has no gaps, so the extents determine its strides
-  uint32_t symbol = 0;    // number, foreign, varying_list: id of the symbol for its value, identity or length
+  uint32_t symbol = 0;    // number, foreign, varying_…: id of the symbol for its value, identity or length
   uint32_t count = 0;     // list, tuple, record, map: number of parts, which follow
   Layout layout;          // tensor: extents and strides; a symbolic extent matches any from kMinSymbolicExtent up
   std::array<uint8_t, kMaxRank> order{};  // dense tensor: its axes in the order of their strides
   Ref<RecordKeys> keys;                   // record
   Ref<MapKeys> map_keys;                  // map; what stands for removed keys is guarded as a constant
+  uint32_t removed = 0;                   // map: how many keys are removed
   Value constant;  // must be identical, or equal if it is immutable (a string, a function without captures…)
 };
 
@@ -48,20 +50,23 @@ inline constexpr int64_t kUnknownExtent = -1;
 /// Whether a value is small enough, and not too deeply nested, to be an input of a trace.
 bool can_abstract(const Value& value);
 
-/// Makes the prefix of a list that varies, for a trace.
-using MakePrefix = std::function<Ref<ListPrefix>(const Value& list, const Symbol* length)>;
+/// Makes what stands for the items of a container that varies, for a trace.
+struct VaryingInputs {
+  std::function<Ref<ListPrefix>(const Value& list, const Symbol* length)> prefix;
+  std::function<Ref<InputEntries>(const Value& map, const Symbol* length)> entries;
+};
 
 /// Converts inputs for a trace.
 class InputAbstraction {
  public:
   /// Values go to the run from `slot` on, which advances (those that an earlier attempt has put there are kept).
-  InputAbstraction(Recorder& recorder, Run& run, uint32_t& slot, MakePrefix make_prefix)
-      : recorder_(recorder), run_(run), slot_(slot), make_prefix_(std::move(make_prefix)) {}
+  InputAbstraction(Recorder& recorder, Run& run, uint32_t& slot, VaryingInputs varying)
+      : recorder_(recorder), run_(run), slot_(slot), varying_(std::move(varying)) {}
 
   /// Returns a value with symbols for numbers, deferred tensors for tensors and stand-ins for foreign values, and
-  /// appends its guards. Extents become symbols, and lists get a prefix in place of their elements, if the `known`
-  /// guards of the same input (or null) mark them as varying, or differ; `opens`: not the list that the value itself
-  /// is. `may_donate`: the caller donates the value, with what only it contains.
+  /// appends its guards. Extents become symbols, lists get a prefix in place of their elements, and maps the entries of
+  /// an input, if the `known` guards of the same input (or null) mark them as varying, or differ; `opens`: not the list
+  /// or map that the value itself is. `may_donate`: the caller donates the value, with what only it contains.
   Value abstract(const Value& value, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
                  bool may_donate, bool opens = false);
 
@@ -74,6 +79,9 @@ class InputAbstraction {
   Value convert_foreign(const Value& value);
   Value convert_tensor(const Tensor& tensor, Known known, bool may_donate);
   Value convert_list(const Value& value, Known known, bool may_donate, bool opens);
+  Value convert_map(const Value& value, Known known, bool may_donate, bool opens);
+  /// Appends the guard of a container that varies, and returns the symbol for its length.
+  const Symbol* convert_varying(InputGuard::Kind kind, const Value& value, size_t length);
   std::vector<Value> convert_items(const Value& container, const std::vector<Value>& items, const InputGuard& guard,
                                    Known known, bool may_donate);
   void set_symbol(const Symbol* symbol, Scalar value);
@@ -81,7 +89,7 @@ class InputAbstraction {
   Recorder& recorder_;
   Run& run_;
   uint32_t& slot_;
-  const MakePrefix make_prefix_;
+  const VaryingInputs varying_;
   std::vector<InputGuard>* guards_ = nullptr;
 };
 

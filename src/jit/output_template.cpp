@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "value/format.h"
+#include "value/map.h"
 #include "value/value_walk.h"
 
 namespace tsl::jit {
@@ -20,9 +21,22 @@ struct PrefixOfRun final : ListPrefix {
   std::vector<Value> elements() override { return {}; }  // only walks see templates
 };
 
+/// The entries of an input in a template: the run has them.
+struct EntriesOfRun final : InputEntries {
+  explicit EntriesOfRun(const Symbol* of_length) { length = of_length; }
+  const Value* find(const Value&) override { return nullptr; }  // only walks see templates
+  bool has(const Value&) override { return false; }
+  Value all() override { return Value(make_ref<Map>()); }
+};
+
 /// Returns the list of this run that is the prefix of a list in a template.
 const Value& list_of(const Value& in_template, const Run& run) {
   return *run.find_opaque(unopened(in_template).prefix->length->id);
+}
+
+/// Returns the map of this run that a map in a template changes.
+const Value& map_of(const Value& in_template, const Run& run) {
+  return *run.find_opaque(unopened_map(in_template).input->length->id);
 }
 
 }  // namespace
@@ -49,6 +63,12 @@ OutputTemplate OutputTemplate::capture(const Value& value, const Recorder& recor
     if (leaf.is(Tag::list)) {  // a copy, likewise
       with = make_list(unopened(leaf).items);
       unopened(with).prefix = Ref<ListPrefix>(new PrefixOfRun(unopened(leaf).prefix->length));
+      return true;
+    }
+    if (leaf.is(Tag::map)) {  // likewise
+      Ref<Map> map = make_ref<Map>(unopened_map(leaf));
+      map->input = Ref<InputEntries>(new EntriesOfRun(unopened_map(leaf).input->length));
+      with = Value(std::move(map));
       return true;
     }
     if (!leaf.is(Tag::tensor) || leaf.tensor_data()->recording != &recorder) return false;
@@ -85,6 +105,10 @@ Value OutputTemplate::rebuilt(Value value, Context& context, const Run& run) con
       with = with_items(list_of(leaf, run), unopened(leaf).items);
       return true;
     }
+    if (leaf.is(Tag::map)) {  // of an input; the values set in it are rebuilt by now
+      with = with_changes(map_of(leaf, run), unopened_map(leaf));
+      return true;
+    }
     if (!leaf.is(Tag::lazy_string)) return false;
     with = joined(context, leaf);  // its pieces are rebuilt by now
     return true;
@@ -93,10 +117,20 @@ Value OutputTemplate::rebuilt(Value value, Context& context, const Run& run) con
 }
 
 bool OutputTemplate::extends(const Value& variable, const Run& run) const {
+  if (value_.is(Tag::map)) return unopened_map(value_).input && identical(variable, map_of(value_, run));
   return value_.is(Tag::list) && unopened(value_).prefix && identical(variable, list_of(value_, run));
 }
 
 void OutputTemplate::extend(Value& variable, Context& context, const Run& run) const {
+  if (value_.is(Tag::map)) {
+    const Map& changes = unopened_map(value_);
+    const Value values = rebuilt(make_list(changes.values), context, run);
+    Ref<Map> now = changes.with_values(values.as<List>().items);
+    Map& map = variable.as<Map>();
+    if (map.use_count() > 2) variable = with_changes(variable, *now);
+    else map.change_as(*now);
+    return;
+  }
   const Value items = rebuilt(make_list(unopened(value_).items), context, run);
   const std::vector<Value>& more = items.as<List>().items;
   List& list = variable.as<List>();

@@ -22,9 +22,9 @@ class OutputTemplate {
   static OutputTemplate capture(const Value& value, const Recorder& recorder, std::vector<uint32_t>& slots);
   /// Rebuilds the value with the tensors, numbers and opaque values of this run.
   Value rebuild(Context& context, const Run& run) const { return rebuilt(value_, context, run); }
-  /// Whether the value is the list that a variable holds, with more items.
+  /// Whether the value is the list that a variable holds, with more items, or the map, with changes.
   bool extends(const Value& variable, const Run& run) const;
-  /// Appends these items to the variable's list: in place, if the run has the only other reference to it.
+  /// Makes these changes to the variable's list or map: in place, if the run has the only other reference to it.
   void extend(Value& variable, Context& context, const Run& run) const;
   /// Returns what is captured: functions and variables in it are those of the value.
   const Value& captured() const { return value_; }

@@ -22,7 +22,7 @@ struct EffectOutcome {
 
 /// An input of a run that code passes on without looking at it.
 struct OpaqueInput {
-  uint32_t symbol = 0;  // id of the symbol for a foreign value's identity, or a list's length
+  uint32_t symbol = 0;  // id of the symbol for a foreign value's identity, or the length of a list or map
   Value value;
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error_names.h"
+#include "jit/varying_map.h"
 #include "jit/whole_functions.h"
 #include "value/context.h"
 #include "value/format.h"
@@ -78,7 +79,7 @@ void Region::update_history(const InputSource& source) {
   ShapeHistory& history =
       at != shape_histories.end()
           ? *at
-          : shape_histories.emplace_back(ShapeHistory{source.kind, source.index, source.cell.get(), {}});
+          : shape_histories.emplace_back(ShapeHistory{source.kind, source.index, source.cell.get(), {}, source.key});
   history.guards = source.guards;
   // Drops values: symbols are invalid after their trace, and the history must not keep other values alive.
   for (InputGuard& guard : history.guards) {
@@ -164,6 +165,11 @@ const Value* RegionCache::source_value(const InputSource& source, const Entry& e
     case InputSource::Kind::cell: return &source.cell->value;
     case InputSource::Kind::outcome: return &run_.outcomes[source.index].value;
     case InputSource::Kind::opened: return run_.find_opaque(source.index);
+    case InputSource::Kind::entry:
+    case InputSource::Kind::presence: {
+      const Value* const map = run_.find_opaque(source.index);
+      return map ? &part_of(*map, source) : nullptr;
+    }
     case InputSource::Kind::constant:
     case InputSource::Kind::moved: break;
   }
@@ -273,8 +279,10 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
 
 void RegionCache::put_outputs(const Segment& segment, const Entry& entry, Value& result, uint32_t& exit) {
   const SegmentInterface& interface = interface_of(segment);
-  result = interface.result.rebuild(context_, run_);
-  // Lists that may grow in place come last: other outputs may contain them as they are.
+  const auto changed = std::find_if(entry.args.begin(), entry.args.end(),
+                                    [&](const Value& arg) { return interface.result.extends(arg, run_); });
+  if (changed == entry.args.end()) result = interface.result.rebuild(context_, run_);
+  // Lists and maps that may change in place come last: other outputs may contain them as they are.
   std::vector<std::pair<Value*, const OutputTemplate*>> extended;
   for (const auto& [cell, value] : interface.cells) {
     if (value.extends(cell->value, run_)) extended.emplace_back(&cell->value, &value);
@@ -289,6 +297,10 @@ void RegionCache::put_outputs(const Segment& segment, const Entry& entry, Value&
   }
   for (const auto& [variable, value] : extended) value->extend(*variable, context_, run_);
   for (auto& [variable, value] : registers) *variable = std::move(value);
+  if (changed != entry.args.end()) {
+    interface.result.extend(*changed, context_, run_);
+    result = std::move(*changed);
+  }
   exit = interface.exit;
 }
 

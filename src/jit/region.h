@@ -57,9 +57,11 @@ struct Region {
     uint32_t index = 0;
     const Cell* cell = nullptr;
     std::vector<InputGuard> guards;
+    Value key = {};  // of an entry of a map
     bool describes(const InputSource& source) const {
-      return kind == source.kind &&
-             (kind == InputSource::Kind::cell ? cell == source.cell.get() : index == source.index);
+      if (kind != source.kind) return false;
+      if (kind == InputSource::Kind::cell) return cell == source.cell.get();
+      return index == source.index && identical_keys(key, source.key);
     }
   };
   std::vector<ShapeHistory> shape_histories;

@@ -86,13 +86,17 @@ void RegionCache::warn_of_sizes(const Region& region) {
 /// Describes how this run differs from a segment that it might have followed. Binds the run's inputs to it.
 Difference RegionCache::compare(const Segment& candidate, const Entry& entry, const std::vector<Segment*>& path) {
   size_t held = 0;
+  const Run::Sizes before = run_.sizes();
+  run_.symbols.resize(candidate.end_symbol);
   for (const InputSource& source : interface_of(candidate).sources) {
     const Value* value = source_value(source, entry);
     if (!value) continue;
     Difference found = describe_difference(*value, source);
     held += found.held;
     if (!found.reason.text.empty()) return {std::move(found.reason), held};
+    bind_input(*value, source.guards.data(), run_, false);  // the next ones may be parts of it
   }
+  run_.resize(before);
   run_.symbols.resize(candidate.end_symbol);
   if (!bind_inputs(candidate, entry)) return {{}, held};
   try {

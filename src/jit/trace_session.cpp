@@ -11,6 +11,7 @@
 #include "base/error_names.h"
 #include "jit/guard_notes.h"
 #include "jit/region.h"
+#include "jit/varying_map.h"
 #include "jit/whole_functions.h"
 #include "value/context.h"
 #include "value/materialize.h"
@@ -105,13 +106,33 @@ std::vector<Value> TraceSession::open(ListPrefix& prefix, std::string name, Span
   return take_input(std::move(source), prefix.list).as<List>().items;
 }
 
+Value TraceSession::look(InputSource::Kind kind, const InputEntries& entries, const Value& key, std::string name,
+                         Span origin) {
+  InputSource source;
+  source.kind = kind;
+  source.index = entries.length->id;
+  source.key = key;
+  source.name = std::move(name);
+  source.origin = origin;
+  const Value& now = kind == InputSource::Kind::opened ? entries.map : part_of(entries.map, source);
+  if (!can_abstract(now)) abort("a value of a map has too many parts");
+  return is_active() ? take_input(std::move(source), now) : now;
+}
+
 Value TraceSession::take_input(InputSource source, const Value& value) {
-  InputAbstraction inputs(*recorder_, run_, next_slot_, [&](const Value& list, const Symbol* length) {
+  const auto prefix = [&](const Value& list, const Symbol* length) {
     prefixes_.push_back(make_ref<InputPrefix>(*this, source));
     prefixes_.back()->list = list;
     prefixes_.back()->length = length;
     return Ref<ListPrefix>(prefixes_.back().get());
-  });
+  };
+  const auto entries = [&](const Value& map, const Symbol* length) {
+    varying_maps_.push_back(make_ref<VaryingMap>(*this, source));
+    varying_maps_.back()->map = map;
+    varying_maps_.back()->length = length;
+    return Ref<InputEntries>(varying_maps_.back().get());
+  };
+  InputAbstraction inputs(*recorder_, run_, next_slot_, {prefix, entries});
   Value abstracted = inputs.abstract(value, expected_guards(source), source.guards, source.may_donate(),
                                      source.kind == InputSource::Kind::opened);
   if (state_ != TraceState::replaying) region_.update_history(source);
@@ -431,6 +452,7 @@ void TraceSession::flush_effects(const Segment& segment) {
 void TraceSession::stop(TraceState state) {
   state_ = state;
   for (const Ref<InputPrefix>& prefix : std::exchange(prefixes_, {})) prefix->end_trace();
+  for (const Ref<VaryingMap>& map : std::exchange(varying_maps_, {})) map->end_trace();
   symbols_->set_locate(nullptr);
   context_.runtime().listeners().trace_ends();
   context_.runtime().set_tracing(false);

@@ -31,6 +31,7 @@ struct RegisterName;
 namespace tsl::jit {
 
 class InputPrefix;
+class VaryingMap;
 struct Region;
 
 /// The parts that all traces of an engine share.
@@ -47,9 +48,11 @@ struct Tracing {
 
 /// The place from which a region reads an input.
 struct InputSource {
-  enum class Kind : uint8_t { argument, reg, cell, outcome, constant, moved, opened } kind = Kind::argument;
-  uint32_t index = 0;  // number of the argument, register or outcome; moved: slot of the original; opened: symbol for
-                       // the length of the list that the code looks at
+  enum class Kind : uint8_t { argument, reg, cell, outcome, constant, moved, opened, entry, presence };
+  Kind kind = Kind::argument;
+  uint32_t index = 0;  // number of the argument, register or outcome; moved: slot of the original; opened, entry,
+                       // presence: symbol for the length of the list or map that the code looks at
+  Value key;           // entry, presence: of the value that is read, absent without one; whether there is one
   Ref<Cell> cell;
   bool is_set = true;  // cell: whether the variable had been declared
   Tensor constant;     // a tensor that the region builds from constants only
@@ -139,6 +142,8 @@ class TraceSession {
   Value take_input(InputSource source, const Value& value);
   /// Called when the code looks at the elements of a list that varies: they become inputs of the current segment.
   std::vector<Value> open(ListPrefix& prefix, std::string name, Span origin);
+  /// Called when the code looks at a map that varies: makes a part of it, or all, an input of the current segment.
+  Value look(InputSource::Kind kind, const InputEntries& entries, const Value& key, std::string name, Span origin);
   /// Called before a captured variable is used: records it as an input.
   void enter(Cell& cell);
   /// Records an op, and fills `results`, which have these types.
@@ -248,6 +253,7 @@ class TraceSession {
   std::unordered_set<const Cell*> entered_cells_;
   std::vector<std::pair<TensorData*, Tensor>> constants_;  // of this segment: with elements -> deferred
   std::vector<Ref<InputPrefix>> prefixes_;                 // of lists that vary
+  std::vector<Ref<VaryingMap>> varying_maps_;
   // Set by commit(), for the last segment:
   Value* result_ = nullptr;
   std::vector<std::pair<uint16_t, Value*>> registers_;

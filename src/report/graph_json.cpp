@@ -92,8 +92,11 @@ class Writer {
   }
   static Json json_of(bool value) { return value; }
   static Json json_of(int64_t value) { return value; }
+  static Json json_of(double value) { return value; }
   static Json json_of(DType value) { return name_of(value); }
   static Json json_of(const Ints& values) { return std::vector<int64_t>(values.begin(), values.end()); }
+
+  static Json json_of(const Ref<const ConvGeometry>& value) { return value ? Json(value->numbers()) : Json(); }
 
   uint32_t add_symbol(const Symbol& symbol) {
     symbols_[symbol.id] = symbol.hint;
@@ -262,11 +265,15 @@ class Reader {
   }
   void read(const Json& json, bool& to) const { json.get_to(to); }
   void read(const Json& json, int64_t& to) const { json.get_to(to); }
+  void read(const Json& json, double& to) const { json.get_to(to); }
   void read(const Json& json, DType& to) const { to = dtype_of(json); }
   void read(const Json& json, Dim& to) const { to = dim_of(json); }
   void read(const Json& json, Ints& to) const { to = Ints(json.get<std::vector<int64_t>>()); }
   void read(const Json& json, Dims& to) const { to = dims_of(json); }
   void read(const Json& json, Layout& to) const { to = layout_of(json); }
+  void read(const Json& json, Ref<const ConvGeometry>& to) const {
+    to = ConvGeometry::of(json.get<std::vector<int64_t>>());
+  }
 
   static graph::Parts parts_of(const Json& json) {
     graph::Parts parts;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/ref.h"
 #include "tensor/ints.h"
 #include "tensor/limits.h"
 #include "tensor/op_traits.h"
@@ -65,6 +66,10 @@ enum class Op : uint16_t {
   concat,        // any number of tensors; axis
   assign_view,   // x, value: x with a view replaced; the view is described by `view` (over x laid out contiguously)
   fold_windows,  // adjoint of windows: [.., w at axis, .., size last] -> sums; axis, step, dilation, count = extent
+  // convolutions of [batch, channels, space…] with [out, channels / groups, taps…]; conv: how windows lie
+  conv,              // x, weights -> [batch, out, windows…]
+  conv_input_grad,   // grad, weights; shape = space -> [batch, channels, space…]
+  conv_weight_grad,  // x, grad; shape = taps -> [out, channels / groups, taps…]
   // linear algebra
   matmul,    // [batch…, m, k] @ [batch…, k, n], equal batches
   cholesky,  // [batch…, n, n], of which the lower triangle is read; fallible
@@ -76,10 +81,14 @@ enum class Op : uint16_t {
   svd,  // -> u [batch…, m, k], s [batch…, k], vh [batch…, k, n]; complete: u [m, m], vh [n, n]; fallible
   lu,   // -> l and u in one [batch…, m, n], i64 row exchanges [batch…, k], i64 order of rows [batch…, m]
   eig,  // [batch…, n, n] -> values [batch…, n, 2], vectors [batch…, n, n, 2] in columns, as pairs; fallible
-  // Fourier transforms along the last axis, not divided by its extent; complex numbers are pairs along an axis behind it
+  // Fourier transforms along the last axis, not divided by its extent; complex numbers are pairs along an axis behind
+  // it
   fft,    // [batch…, n, 2] -> the same; inverse
   rfft,   // [batch…, n] -> [batch…, n / 2 + 1, 2]
   irfft,  // [batch…, n / 2 + 1, 2] -> [batch…, n]; count = n
+  // attention; causal, size (of the window; 0: none), scale (0: 1 / sqrt(width)), softcap (0: none)
+  attention,       // query, key, value (see AttentionForm) -> result, logsumexp of scores [batch…, heads, rows]
+  attention_grad,  // query, key, value, both results of attention, gradient of the first -> of query, key, value
   // transfers between devices; never nodes, since a graph has one device
   to_device,  // x; device; contiguous
   // a result of an op that has several: see graph::Node::result
@@ -87,6 +96,21 @@ enum class Op : uint16_t {
   count_,
 };
 inline constexpr int kOpCount = static_cast<int>(Op::count_);
+
+/// How the windows of a convolution lie on each axis of space. Padding of a negative width cuts off.
+struct ConvGeometry : Counted {
+  Ints stride, dilation, low, high;
+  int64_t groups = 1;
+
+  int rank() const { return static_cast<int>(stride.size()); }
+  /// Returns all numbers, by which calls are compared and stored; the second function, a geometry of these.
+  std::vector<int64_t> numbers() const;
+  static Ref<const ConvGeometry> of(std::span<const int64_t> numbers);
+  friend bool operator==(const ConvGeometry& a, const ConvGeometry& b) {
+    return a.stride == b.stride && a.dilation == b.dilation && a.low == b.low && a.high == b.high &&
+           a.groups == b.groups;
+  }
+};
 
 /// An op's parameters that are not operands. Each op reads only the fields listed in `enum class Op`; the others keep
 /// their defaults, so that equal calls have equal attributes.
@@ -98,6 +122,7 @@ struct Attrs {
   bool upper = false;
   bool complete = false;
   bool inverse = false;
+  bool causal = false;
   Device device = {};
   int64_t axis = 0;  // may be negative until `prepare` has run; `axes` as well
   int64_t batch = 0;
@@ -106,9 +131,12 @@ struct Attrs {
   int64_t step = 1;
   int64_t size = 0;
   int64_t dilation = 1;
+  double scale = 0;
+  double softcap = 0;
   Ints axes = {};
   Dims shape = {};
   Layout view = {};  // assign_view and as_strided only
+  Ref<const ConvGeometry> conv = {};
 
   /// Calls visit(name, pointer to member) for each field.
   template <class Visit> static void for_each_field(Visit&& visit) {
@@ -119,17 +147,21 @@ struct Attrs {
     visit("upper", &Attrs::upper);
     visit("complete", &Attrs::complete);
     visit("inverse", &Attrs::inverse);
+    visit("causal", &Attrs::causal);
     visit("device", &Attrs::device);
     visit("axis", &Attrs::axis);
     visit("batch", &Attrs::batch);
     visit("step", &Attrs::step);
     visit("size", &Attrs::size);
     visit("dilation", &Attrs::dilation);
+    visit("scale", &Attrs::scale);
+    visit("softcap", &Attrs::softcap);
     visit("start", &Attrs::start);
     visit("count", &Attrs::count);
     visit("axes", &Attrs::axes);
     visit("shape", &Attrs::shape);
     visit("view", &Attrs::view);
+    visit("conv", &Attrs::conv);
   }
   /// Calls visit(size) for every size except those in `view`.
   template <class Visit> void for_each_size(Visit visit) { visit_sizes(*this, visit); }
@@ -147,6 +179,9 @@ struct Attrs {
   static bool same_value(const Dim& a, const Dim& b) { return a.same(b); }
   static bool same_value(const Dims& a, const Dims& b) { return tsl::same(a, b); }
   static bool same_value(const Layout& a, const Layout& b) { return tsl::same(a, b); }
+  static bool same_value(const Ref<const ConvGeometry>& a, const Ref<const ConvGeometry>& b) {
+    return a == b || (a && b && *a == *b);
+  }
   template <class Self, class Visit> static void visit_sizes(Self& self, Visit& visit) {
     for_each_field([&](const char*, auto field) {
       using Field = std::decay_t<decltype(self.*field)>;

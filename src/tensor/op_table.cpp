@@ -14,9 +14,11 @@ const std::vector<OpDef>& table() {
     rows::add_scans(t);
     rows::add_indexing(t);
     rows::add_structure(t);
+    rows::add_convolutions(t);
     rows::add_linear_algebra(t);
     rows::add_eigenvalues(t);
     rows::add_fourier(t);
+    rows::add_attention(t);
     return t.rows();
   }());
   return table;

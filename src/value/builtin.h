@@ -22,6 +22,8 @@ struct Args {
   const BuiltinFunction* callee = nullptr;  // the value that is called
   Value& operator[](size_t i) const { return values[i]; }
   size_t size() const { return values.size(); }
+  // With a destructor, calls pass an address. A copy of what was just stored waits for the stores.
+  ~Args() {}
 };
 
 struct Builtin {

@@ -6,7 +6,7 @@ namespace tsl {
 
 namespace {
 
-constexpr size_t kSpacing = 64;
+constexpr size_t kSpacing = 16;
 constexpr size_t kMaxWidth = 4;  // bytes of a code point
 
 }  // namespace

@@ -343,8 +343,8 @@ void check_format(Context& context, const Value& value, const std::string& spec)
 namespace {
 
 bool is_known_leaf(const Value& leaf) {
-  const bool has_prefix = leaf.is(Tag::list);
-  return !leaf.is(Tag::symbol) && !has_prefix && !(leaf.is(Tag::tensor) && leaf.tensor_data()->recording != nullptr);
+  const bool has_input = leaf.is(Tag::list) || leaf.is(Tag::map);
+  return !leaf.is(Tag::symbol) && !has_input && !(leaf.is(Tag::tensor) && leaf.tensor_data()->recording != nullptr);
 }
 
 /// Whether a value has parts whose elements cannot be read: formatting it at once says so.

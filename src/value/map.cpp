@@ -18,6 +18,7 @@ namespace {
 constexpr size_t kMinSlots = 8;
 constexpr size_t kShortText = 64;   // is compared without a poll
 constexpr size_t kMinRemoved = 16;  // fewer removed keys are not worth a new list of keys
+constexpr size_t kMostRemoved = 3;  // for each key that is there
 
 uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -47,11 +48,7 @@ uint64_t hash_key(const Value& key) {
   if (is_number_key(key)) return hash_number(key);
   uint64_t hash = static_cast<uint64_t>(key.tag());
   const auto add = [&](uint64_t part) { hash = mixed(hash + 0x9e3779b97f4a7c15ull + part); };
-  if (key.is(Tag::string)) {
-    const std::string& text = key.as<String>().text;
-    count_work(static_cast<int64_t>(text.size() / 8));
-    return std::hash<std::string_view>()(text);
-  }
+  if (key.is(Tag::string)) { return key.as<String>().hash(); }
   if (key.is(Tag::dtype)) add(static_cast<uint64_t>(key.dtype()));
   if (key.is(Tag::range)) {
     add(hash_number(key.as<Range>().begin));
@@ -64,8 +61,6 @@ uint64_t hash_key(const Value& key) {
   return hash;
 }
 
-uint32_t short_hash(const Value& key) { return static_cast<uint32_t>(hash_key(key)); }
-
 bool same_numbers(const Value& a, const Value& b) {
   if (a.is(Tag::real) && b.is(Tag::real)) return a.real() == b.real();
   const bool are_whole = (!a.is(Tag::real) || is_whole(a.real())) && (!b.is(Tag::real) || is_whole(b.real()));
@@ -77,6 +72,7 @@ bool same_keys(const Value& a, const Value& b, bool is_strict) {
   if (is_number_key(a) && is_number_key(b) && !is_strict) return same_numbers(a, b);
   if (a.tag() != b.tag()) return false;
   if (a.is(Tag::string)) {
+    if (identical(a, b)) return true;
     const std::string &x = a.as<String>().text, &y = b.as<String>().text;
     return x.size() == y.size() && (x.size() <= kShortText ? x == y : equal_texts(x, y));
   }
@@ -92,28 +88,44 @@ bool same_keys(const Value& a, const Value& b, bool is_strict) {
 
 }  // namespace
 
+uint32_t MapKeys::hash_of(const Value& key) {
+  return static_cast<uint32_t>(key.is(Tag::integer) ? mixed(static_cast<uint64_t>(key.integer())) : hash_key(key));
+}
+
+bool identical_keys(const Value& a, const Value& b) { return same_keys(a, b, true); }
+
 // ---- Keys ----------------------------------------------------------------------------------------------
 
 size_t MapKeys::slot_of(const Value& key, uint32_t hash) const {
   const size_t mask = slots_.size() - 1;
   size_t at = hash & mask;
   const auto is_other = [&](const Slot& slot) {
-    return slot.hash != hash || !same_keys(keys_[slot.number - 1], key, false);
+    if (slot.hash != hash) return true;
+    const Value& there = keys_[slot.number - 1];
+    const bool are_ints = there.is(Tag::integer) && key.is(Tag::integer);
+    return are_ints ? there.integer() != key.integer() : !same_keys(there, key, false);
   };
   while (slots_[at].number != 0 && is_other(slots_[at])) at = (at + 1) & mask;
   return at;
 }
 
-size_t MapKeys::find(const Value& key) const {
+size_t MapKeys::find(const Value& key, uint32_t hash) const {
   if (slots_.empty()) return kNone;
-  const Slot& slot = slots_[slot_of(key, short_hash(key))];
+  const Slot& slot = slots_[slot_of(key, hash)];
   return slot.number == 0 ? kNone : slot.number - 1;
 }
 
-/// Makes room for one more key. An error, which may be an interrupt, leaves all as it was.
-void MapKeys::make_room() {
-  if (2 * (keys_.size() + 1) <= slots_.size()) return;
-  std::vector<Slot> slots(std::max(kMinSlots, std::bit_ceil(4 * keys_.size())));
+std::vector<uint32_t> MapKeys::hashes() const {
+  std::vector<uint32_t> hashes(keys_.size());
+  polled_each(slots_.size(), 4, [&](size_t i) {
+    if (slots_[i].number != 0) hashes[slots_[i].number - 1] = slots_[i].hash;
+  });
+  return hashes;
+}
+
+void MapKeys::reserve(size_t count) {
+  if (3 * count <= 2 * slots_.size()) return;
+  std::vector<Slot> slots(std::max(kMinSlots, std::bit_ceil(3 * count / 2 + 1)));
   const size_t mask = slots.size() - 1;
   polled_each(slots_.size(), 4, [&](size_t i) {
     if (slots_[i].number == 0) return;
@@ -122,15 +134,19 @@ void MapKeys::make_room() {
     slots[at] = slots_[i];
   });
   slots_ = std::move(slots);
+  count_bytes();
 }
 
-void MapKeys::append(Value key) {
-  const uint32_t hash = short_hash(key);
-  make_room();
+void MapKeys::count_bytes() {
+  bytes_.set(sizeof *this + keys_.capacity() * sizeof(Value) + slots_.size() * sizeof(Slot));
+}
+
+void MapKeys::append(Value key, uint32_t hash) {
+  if (3 * (keys_.size() + 1) > 2 * slots_.size()) reserve(keys_.size() + 1);
   const size_t before = keys_.capacity();
   slots_[slot_of(key, hash)] = {static_cast<uint32_t>(keys_.size() + 1), hash};
   keys_.push_back(std::move(key));
-  if (keys_.capacity() != before) bytes_.set(sizeof *this + keys_.capacity() * (sizeof(Value) + 4 * sizeof(Slot)));
+  if (keys_.capacity() != before) count_bytes();
 }
 
 bool MapKeys::are_identical(const MapKeys& others) const {
@@ -142,13 +158,46 @@ bool MapKeys::are_identical(const MapKeys& others) const {
 
 // ---- Maps ----------------------------------------------------------------------------------------------
 
-Value* Map::find(const Value& key) {
+const Value* Map::find_own(const Value& key) const {
   const size_t at = keys->find(key);
   return at == MapKeys::kNone || values[at].is(Tag::absent) ? nullptr : &values[at];
 }
 
+const Value* Map::find(const Value& key) const {
+  const Value* const own = find_own(key);
+  if (own || !input || (dropped && dropped->find(key) != MapKeys::kNone)) return own;
+  return input->find(key);
+}
+
+bool Map::has(const Value& key) const {
+  if (find_own(key)) return true;
+  return input && !(dropped && dropped->find(key) != MapKeys::kNone) && input->has(key);
+}
+
+Value* Map::find_to_change(const Value& key) {
+  if (input && !find_own(key)) {
+    const Value* const found = find(key);
+    if (!found) return nullptr;
+    set(key, Value(*found));
+  }
+  return const_cast<Value*>(find_own(key));
+}
+
+Dim Map::length() const {
+  if (!input) return static_cast<int64_t>(size());
+  int64_t more = 0;
+  polled_each(values.size(), 32, [&](size_t i) {
+    const Value& key = keys->all()[i];
+    const bool is_dropped = dropped && dropped->find(key) != MapKeys::kNone;
+    if (!values[i].is(Tag::absent) && (is_dropped || !input->has(key))) ++more;
+  });
+  polled_each(dropped ? dropped->all().size() : 0, 32, [&](size_t i) { more -= input->has(dropped->all()[i]); });
+  return Dim(input->length) + Dim(more);
+}
+
 void Map::set(const Value& key, Value value) {
-  const size_t at = keys->find(key);
+  const uint32_t hash = MapKeys::hash_of(key);
+  const size_t at = keys->find(key, hash);
   if (at != MapKeys::kNone && !values[at].is(Tag::absent)) {
     values[at] = std::move(value);
     return;
@@ -157,7 +206,7 @@ void Map::set(const Value& key, Value value) {
   const size_t before = values.capacity();
   values.push_back(std::move(value));
   try {
-    keys->append(key);
+    keys->append(key, hash);
   } catch (...) {  // an interrupt or a limit
     values.resize(keys->all().size());
     throw;
@@ -166,10 +215,17 @@ void Map::set(const Value& key, Value value) {
 }
 
 bool Map::remove(const Value& key) {
-  Value* value = find(key);
-  if (!value) return false;
+  auto* const value = const_cast<Value*>(find_own(key));
+  if (input) {
+    const bool is_dropped = dropped && dropped->find(key) != MapKeys::kNone;
+    if (!value && (is_dropped || !input->has(key))) return false;
+    if (!dropped) dropped = make_ref<MapKeys>();
+    else if (!dropped.unique()) dropped = make_ref<MapKeys>(*dropped);
+    if (!is_dropped) dropped->append(key);
+  }
+  if (!value) return input.get() != nullptr;
   *value = Value::absent();
-  if (++removed < kMinRemoved || removed <= size()) return true;
+  if (++removed < kMinRemoved || removed <= kMostRemoved * size()) return true;
   const Ref<Map> rest = compacted();
   keys = rest->keys;
   values = std::move(rest->values);
@@ -183,19 +239,60 @@ Ref<Map> Map::with_values(std::vector<Value> others) const {
   map->keys = keys;
   map->values = std::move(others);
   map->removed = removed;
+  map->input = input;
+  map->dropped = dropped;
   return map;
 }
 
 Ref<Map> Map::compacted() const {
   Ref<Map> rest = make_ref<Map>();
   rest->values.reserve(size());
+  rest->keys->reserve(size());
+  const std::vector<uint32_t> hashes = keys->hashes();
   polled_each(values.size(), 32, [&](size_t i) {
     if (values[i].is(Tag::absent)) return;
-    rest->keys->append(keys->all()[i]);
+    rest->keys->append(keys->all()[i], hashes[i]);
     rest->values.push_back(values[i]);
   });
+  rest->input = input;
+  rest->dropped = dropped;
   rest->count_bytes();
   return rest;
+}
+
+void Map::change_as(const Map& changes) {
+  if (changes.dropped)
+    polled_each(changes.dropped->all().size(), 32, [&](size_t i) { remove(changes.dropped->all()[i]); });
+  polled_each(changes.values.size(), 32, [&](size_t i) {
+    if (!changes.values[i].is(Tag::absent)) set(changes.keys->all()[i], changes.values[i]);
+  });
+}
+
+void Map::open() {
+  const Value all = input->all();
+  Value opened = with_changes(all, *this);
+  Map& map = unopened_map(opened);
+  keys = map.keys;
+  values = map.values;
+  removed = map.removed;
+  input = nullptr;
+  dropped = nullptr;
+  count_bytes();
+}
+
+Map& unique_map(Value& map) {
+  if (!map.unique()) {
+    map = Value(make_ref<Map>(unopened_map(map)));
+    unopened_map(map).count_bytes();
+  }
+  return unopened_map(map);
+}
+
+Value with_changes(const Value& map, const Map& changes) {
+  if (changes.size() == 0 && !changes.dropped) return map;
+  Value changed = map;  // a second reference, so that the changes are made to a copy
+  unique_map(changed).change_as(changes);
+  return changed;
 }
 
 std::string key_label(const Value& key) {

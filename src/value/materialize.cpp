@@ -13,7 +13,7 @@ namespace tsl {
 
 namespace {
 
-/// Replaces the symbols, stand-ins and prefixes in the elements of a value, and appends the closures and cells in it to
+/// Replaces the symbols, stand-ins and inputs in the elements of a value, and appends the closures and cells in it to
 /// `closures`.
 void materialize_elements(Context& context, Value& value, std::vector<Value>& closures) {
   replace_leaves(value, [&](const Value& leaf, Value& now) {
@@ -28,6 +28,10 @@ void materialize_elements(Context& context, Value& value, std::vector<Value>& cl
     }
     if (leaf.is(Tag::list)) {
       now = with_items(unopened(leaf).prefix->list, unopened(leaf).items);
+      return true;
+    }
+    if (leaf.is(Tag::map)) {
+      now = with_changes(unopened_map(leaf).input->map, unopened_map(leaf));
       return true;
     }
     if (!leaf.is(Tag::symbol)) return false;

@@ -149,6 +149,16 @@ void check_result(Context&, const Signature& signature, const Value& result, Val
 /// Whether a value fits the type of a parameter without dimension names.
 bool fits(const ParameterInfo& parameter, const Value& value);
 
+/// What a function's own annotations say otherwise than those of a function that is expected.
+struct Contradiction {
+  const ParameterInfo* parameter = nullptr;  // null: of the result
+  const ValueType* own = nullptr;
+  const ValueType* wanted = nullptr;
+};
+/// Returns where no value fits both what is written in a function's signature and in the type `fn(…) -> …`, if there is
+/// such a place.
+std::optional<Contradiction> contradiction(const Signature& signature, const TypeAlternative& function);
+
 /// Returns the position of parameter `name` among a call's `given` arguments; -1 if it is not given.
 int argument_position(const Signature& signature, std::string_view name, size_t given, const CallShape* shape);
 

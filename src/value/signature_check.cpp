@@ -47,7 +47,7 @@ Tensor tensor_of(const Value& value) {
 /// Formats a value for a message: tensors by their types.
 std::string value_text(Context& context, const Value& value) {
   if (value.is(Tag::tensor)) return describe(value.tensor());
-  if (const Tensor re = tensor_of(value)) return "complex " + describe(re);
+  if (const Tensor re = tensor_of(value)) return describe(re);
   if (type_tag(value) == Tag::string) return quoted(to_string(context, value));
   if (value.is(Tag::dtype)) return std::string(name_of(value.dtype()));
   if (value.is(Tag::nil)) return "nil";
@@ -345,7 +345,10 @@ bool takes_arguments(const Value& function, size_t count) {
 /// Whether a value is what an alternative with parts describes, except for these.
 bool fits_outside(const TypeAlternative& type, const Value& value) {
   if (!(type.kind->tags & tag_bit(value.tag()))) return false;
-  if (type.is_function()) return takes_arguments(value, type.parts.size() - type.has_result);
+  if (type.is_function()) {
+    return takes_arguments(value, type.parts.size() - type.has_result) &&
+           !(value.is(Tag::function) && contradiction(value.as<Function>().info->signature, type));
+  }
   if (value.is(Tag::tuple)) return value.as<Tuple>().items.size() == type.parts.size();
   return !value.is(Tag::record) || std::all_of(type.fields.begin(), type.fields.end(),
                                                [&](Name field) { return value.as<Record>().find(field) != nullptr; });
@@ -381,7 +384,13 @@ std::string hint_for_parts(const ValueType& type, const Value& value) {
   for (const TypeAlternative& each : type.alternatives) {
     if (!each.has_parts || !(each.kind->tags & tag_bit(value.tag()))) continue;
     if (value.is(Tag::function)) {
-      return fmt::format("the function is {}", usage(value.as<Function>().info->signature, true));
+      const Signature& signature = value.as<Function>().info->signature;
+      const auto found = contradiction(signature, each);
+      if (!found || !takes_arguments(value, each.parts.size() - each.has_result))
+        return fmt::format("the function is {}", usage(signature, true));
+      const std::string part = found->parameter ? fmt::format("'{}'", *found->parameter->name) : "the result";
+      return fmt::format("{} of {} is {}, not {}", part, signature.function, describe(*found->own),
+                         describe(*found->wanted));
     }
     if (value.is(Tag::tuple)) return fmt::format("it has {} items", value.as<Tuple>().items.size());
     if (!value.is(Tag::record)) continue;

@@ -1,6 +1,8 @@
 #include "value/value.h"
 
 #include <bit>
+#include <functional>
+#include <string_view>
 
 #include "value/value_walk.h"
 
@@ -162,6 +164,18 @@ namespace {
 constexpr size_t kMinIndexedBytes = 128;
 
 }  // namespace
+
+void String::compute_hash() const {
+  count_work(static_cast<int64_t>(text.size() / 8));
+  hash_ = static_cast<uint32_t>(std::hash<std::string_view>()(text));
+  hashed_size_ = text.size();
+}
+
+Name String::find_name(const Interner& names) const {
+  const Name found = names.find(text);
+  name_ = HeldName(found);
+  return found;
+}
 
 CodePoints String::code_points() const {
   if (text.size() < kMinIndexedBytes) return CodePoints(text);

@@ -74,10 +74,7 @@ struct Cell;
 class Value {
  public:
   Value() = default;
-  Value(bool v) : tag_(Tag::boolean) {
-    payload_.integer = 0;
-    payload_.boolean = v;
-  }
+  Value(bool v) : tag_(Tag::boolean) { payload_.integer = v ? 1 : 0; }
   Value(int64_t v) : tag_(Tag::integer) { payload_.integer = v; }
   Value(int v) : Value(static_cast<int64_t>(v)) {}
   Value(double v) : tag_(Tag::real) { payload_.real = v; }
@@ -142,7 +139,7 @@ class Value {
   // Unchecked access: the tag must match.
   bool boolean() const {
     expect(Tag::boolean);
-    return payload_.boolean;
+    return payload_.integer != 0;
   }
   int64_t integer() const {
     expect(Tag::integer);
@@ -218,7 +215,6 @@ class Value {
 
   Tag tag_ = Tag::nil;
   union Payload {
-    bool boolean;
     int64_t integer = 0;
     double real;
     const Symbol* symbol;
@@ -243,12 +239,31 @@ struct String : Object {
   void assign(std::string_view t) {
     text = t;
     index_.reset();
+    hashed_size_ = kNotHashed;
+    name_ = {};
   }
   /// Returns the text's code points. A long text is indexed when it is first asked, and not read again.
   CodePoints code_points() const;
+  /// Returns a hash of the text, which is computed when it is first asked.
+  uint32_t hash() const {
+    if (hashed_size_ != text.size()) compute_hash();
+    return hash_;
+  }
+  /// Returns the text as a name; null if it is none.
+  Name name(const Interner& names) const {
+    return name_.is_of(names) && name_->size() == text.size() ? Name(name_) : find_name(names);
+  }
 
  private:
+  static constexpr size_t kNotHashed = SIZE_MAX;
+
+  void compute_hash() const;
+  Name find_name(const Interner& names) const;
+
   mutable std::unique_ptr<CodePointIndex> index_;
+  mutable HeldName name_;                    // of this text, if it was asked for
+  mutable size_t hashed_size_ = kNotHashed;  // of the text when it was hashed; it only grows since
+  mutable uint32_t hash_ = 0;
 };
 
 /// An object that holds values in order: a list or a tuple.

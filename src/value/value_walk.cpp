@@ -19,7 +19,7 @@ template <class... Visits> decltype(auto) visit_elements(const Value& v, Visits.
     case Tag::list: return visit(unopened(v));
     case Tag::tuple: return visit(v.as<Tuple>());
     case Tag::record: return visit(v.as<Record>());
-    case Tag::map: return visit(v.as<Map>());
+    case Tag::map: return visit(unopened_map(v));
     case Tag::lazy_string: return visit(v.as<LazyString>());
     case Tag::range: return visit(v.as<Range>());
     case Tag::nil:

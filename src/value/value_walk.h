@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/count_work.h"
+#include "value/map.h"
 #include "value/value.h"
 
 namespace tsl {
@@ -55,11 +56,14 @@ Value replaced(const Value& v, std::vector<Value> with);
 
 }  // namespace elements_of
 
-/// Whether a value is more than its elements, for a walk: a lazy string, or a list in a trace with a prefix.
-inline bool is_also_leaf(const Value& v) { return v.is(Tag::lazy_string) || (v.is(Tag::list) && unopened(v).prefix); }
+/// Whether a value is more than its elements, for a walk: a lazy string, a list in a trace with a prefix, or a map in a
+/// trace with entries of an input.
+inline bool is_also_leaf(const Value& v) {
+  return v.is(Tag::lazy_string) || (v.is(Tag::list) && unopened(v).prefix) || (v.is(Tag::map) && unopened_map(v).input);
+}
 
 /// Replaces leaves. Calls `leaf(const Value& element, Value& with)` for every element without elements of its own, and
-/// for lazy strings and lists with a prefix after their elements; `leaf` returns whether it has stored a replacement in
+/// for what is_also_leaf() after its elements; `leaf` returns whether it has stored a replacement in
 /// `with`, which is nil before. Values without changes remain the same objects; shared objects are visited once and
 /// remain shared. Returns whether anything changed.
 template <class Leaf> bool replace_leaves(Value& value, Leaf&& leaf) {

@@ -55,6 +55,15 @@ const Value* complex_form(Context& context, std::string_view name) {
   return context.builtins().find(context.names().intern(std::string(kComplexForm).append(name)));
 }
 
+/// Whether the first item, at any depth that a tensor may have, is complex.
+bool begins_complex(Value item) {
+  for (int depth = 0; depth < kMaxRank && item.is(Tag::list) && !item.as<List>().items.empty(); ++depth) {
+    const Value first = item.as<List>().items.front();
+    item = first;
+  }
+  return is_complex(item);
+}
+
 }  // namespace
 
 Value make_complex(Context& context, Value re, Value im) {
@@ -72,9 +81,7 @@ bool has_complex(std::span<const Value> args) {
     const std::vector<Value>* const items = v.is(Tag::list)    ? &v.as<List>().items
                                             : v.is(Tag::tuple) ? &v.as<Tuple>().items
                                                                : nullptr;
-    if (!items || items->empty()) return false;
-    const Value& first = items->front();
-    return first.is(Tag::record) ? is_complex(first) : first.is(Tag::list) && has_complex({&first, 1});
+    return items && !items->empty() && begins_complex(items->front());
   });
 }
 

@@ -153,7 +153,7 @@ const Value& key_of(const IndexItem& item, const Value& object) {
 void set_in_map(Context& context, Value& object, const Value& given, Value value) {
   const Value key = as_key(context, given);
   materialize_pending(context, {&value, 1});
-  make_unique<Map>(object).set(key, std::move(value));
+  unique_map(object).set(key, std::move(value));
 }
 
 std::vector<Value> items_to_assign(Context& context, const Value& value) {
@@ -248,8 +248,10 @@ void set_index(Context& context, Value& object, std::span<const IndexItem> items
     return;
   }
   if (object.is(Tag::record)) {
-    const std::string& key = expect_string(context, key_of(only_item(items, object), object), "a record's key");
-    return set_field(context, object, HeldName(context.names(), key), std::move(value));
+    const Value& key = key_of(only_item(items, object), object);
+    const std::string& text = expect_string(context, key, "a record's key");
+    const Name known = key.is(Tag::string) ? key.as<String>().name(context.names()) : nullptr;
+    return set_field(context, object, known ? HeldName(known) : HeldName(context.names(), text), std::move(value));
   }
   fail_with(ErrorName::not_assignable, fmt::format("cannot assign to an element of {}", type_name(object)),
             hints_of(hint_for_assignment(object)));

@@ -113,7 +113,8 @@ Tensor fit(Ops& ops, const Tensor& value, const Shape& shape) {
   const std::optional<Shape> both = try_broadcast(fitted.shape(), shape);
   if (!both || *both != shape) {
     fail_with(ErrorName::shape_mismatch,
-              fmt::format("cannot assign {} to a part of shape {}", describe(value), to_string(shape)),
+              fmt::format("cannot assign a tensor of shape {} to a part of shape {}", to_string(value.shape()),
+                          to_string(shape)),
               {"axes are matched from the last on: those of the value must have the part's extents, or 1"});
   }
   return expand(ops, fitted, shape);

@@ -175,7 +175,7 @@ void make_map(Frame& frame, const Instruction& i) { frame.base[i.a] = Value(make
 void put_entry(Context& context, Frame& frame, const Instruction& i) {
   const Value key = as_key(context, frame.base[i.b]);
   Value& value = frame.base[i.c];
-  make_unique<Map>(frame.base[i.a]).set(key, i.kills_c() && i.c != i.b ? std::move(value) : value);
+  unique_map(frame.base[i.a]).set(key, i.kills_c() && i.c != i.b ? std::move(value) : value);
   if (i.kills_b()) clear(frame.base[i.b]);
 }
 
@@ -210,8 +210,12 @@ void spread_into(Context& context, Record& record, const Value& from) {
 void spread(Context& context, Frame& frame, const Instruction& i) {
   const Value from = frame.base[i.b];
   if (!has_entries(from)) fail(ErrorName::wrong_operand_type, "'...' takes a record or a map, not {}", type_name(from));
-  if (frame.base[i.a].is(Tag::map)) spread_into(make_unique<Map>(frame.base[i.a]), from);
-  else spread_into(context, frame.base[i.a].as<Record>(), from);
+  Value& into = frame.base[i.a];
+  const bool is_map = into.is(Tag::map);
+  const bool is_first = is_map && from.is(Tag::map) && unopened_map(into).size() == 0 && !unopened_map(into).input;
+  if (is_first) into = from;
+  else if (is_map) spread_into(unique_map(into), from);
+  else spread_into(context, into.as<Record>(), from);
   if (i.kills_b()) clear(frame.base[i.b]);
 }
 
@@ -567,7 +571,7 @@ class PathChange {
     const bool is_single = step.index.items.size() == 1 && step.index.items[0].kind == IndexShape::Item::Kind::value;
     if (is_single && object.is(Tag::map)) {
       const Value key = as_key(context_, *operands);
-      return object.as<Map>().find(key) ? make_unique<Map>(object).find(key) : nullptr;
+      return unopened_map(object).has(key) ? unique_map(object).find_to_change(key) : nullptr;
     }
     if (!is_single || !object.is(Tag::list) || !element_at(object.as<List>().items, *operands)) return nullptr;
     return element_at(make_unique<List>(object).items, *operands);

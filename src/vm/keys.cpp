@@ -1,9 +1,11 @@
 #include "vm/keys.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "value/context.h"
 #include "value/format.h"
@@ -43,10 +45,17 @@ std::string hint_for_key(const Value& value) {
 
 Value as_key(Context& context, const Value& value, int depth);
 
+/// Whether a value is a key as it is, and holds no others.
+bool is_key_itself(const Value& value) {
+  const Tag tag = value.tag();
+  return tag == Tag::integer || tag == Tag::string || tag == Tag::boolean || tag == Tag::dtype;
+}
+
 Value tuple_key(Context& context, const Value& tuple, int depth) {
   if (depth > kMaxNesting) fail(ErrorName::value_too_deep, "a key is nested more than {} deep", kMaxNesting);
   const Value held = tuple;
   const std::vector<Value>& items = held.as<Tuple>().items;
+  if (std::all_of(items.begin(), items.end(), is_key_itself)) return held;
   Collector keys;
   bool has_changed = false;
   for (const Value& item : items) {
@@ -94,6 +103,11 @@ Value as_key(Context& context, const Value& value, int depth) {
   wrong_key(value);
 }
 
+bool is_nested(const Tuple& tuple) {
+  count_work(static_cast<int64_t>(tuple.items.size()));
+  return std::any_of(tuple.items.begin(), tuple.items.end(), [](const Value& item) { return item.is(Tag::tuple); });
+}
+
 /// Returns a key as an error shows it.
 std::string key_text(Context& context, const Value& key) {
   constexpr size_t kLongest = 80;
@@ -105,16 +119,23 @@ std::string key_text(Context& context, const Value& key) {
 }  // namespace
 
 Value as_key(Context& context, const Value& value) {
-  if (value.is(Tag::tuple)) limit_occurrences(value, "a value cannot be a key");
+  if (value.is(Tag::tuple) && is_nested(value.as<Tuple>())) limit_occurrences(value, "a value cannot be a key");
   return as_key(context, value, 0);
 }
 
 const Value* find_entry(Context& context, const Value& container, const Value& key) {
   if (container.is(Tag::map)) {
     const Value known = as_key(context, key);
-    return container.as<Map>().find(known);
+    return unopened_map(container).find(known);
   }
-  return container.as<Record>().find(context.names().find(expect_string(context, key, "a record's key")));
+  const Name name = key.is(Tag::string) ? key.as<String>().name(context.names())
+                                        : context.names().find(expect_string(context, key, "a record's key"));
+  return container.as<Record>().find(name);
+}
+
+bool has_entry(Context& context, const Value& container, const Value& key) {
+  if (container.is(Tag::map)) return unopened_map(container).has(as_key(context, key));
+  return find_entry(context, container, key) != nullptr;
 }
 
 std::vector<std::string> text_keys(const Value& container) {

@@ -15,6 +15,8 @@ class Context;
 Value as_key(Context&, const Value&);
 /// Returns the value of a key in a record or a map; null if it has no such key.
 const Value* find_entry(Context&, const Value& container, const Value& key);
+/// Whether a record or a map has a key. A trace does not depend on its value.
+bool has_entry(Context&, const Value& container, const Value& key);
 /// Fails for a record or a map that has no such key, and names the nearest one.
 [[noreturn]] void unknown_key(Context&, const Value& container, const Value& key);
 /// Returns why the file of a record gave it no such key, or names what else the file did not give; "" without either.

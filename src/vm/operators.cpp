@@ -301,7 +301,7 @@ bool contains(Context& context, const Value& item, const Value& container) {
   };
   if (container.is(Tag::list)) return any_equal(container.as<List>().items);
   if (container.is(Tag::tuple)) return any_equal(container.as<Tuple>().items);
-  if (has_entries(container)) return find_entry(context, container, item) != nullptr;
+  if (has_entries(container)) return has_entry(context, container, item);
   if (is_text(container) && is_text(item))
     return find_text(expect_string(context, container, "str"), expect_string(context, item, "str")) !=
            std::string_view::npos;
@@ -367,28 +367,20 @@ void expect_comparable_operands(BinaryOp op, const Value& a, const Value& b) {
             {hint_to_compare(is_first ? b : a)});
 }
 
-/// Returns what follows "_complex_" in the name of the library's function for an operator; null: there is none.
-const char* complex_form_of(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::add: return "add";
-    case BinaryOp::sub: return "sub";
-    case BinaryOp::mul: return "mul";
-    case BinaryOp::div: return "div";
-    case BinaryOp::pow: return "pow";
-    case BinaryOp::matmul: return "matmul";
-    case BinaryOp::eq: return "eq";
-    case BinaryOp::ne: return "ne";
-    default: return nullptr;
-  }
-}
+/// What follows "_complex_" in the names of the library's functions for operators.
+constexpr std::pair<BinaryOp, const char*> kComplexForms[] = {
+    {BinaryOp::add, "add"}, {BinaryOp::sub, "sub"},       {BinaryOp::mul, "mul"}, {BinaryOp::div, "div"},
+    {BinaryOp::pow, "pow"}, {BinaryOp::matmul, "matmul"}, {BinaryOp::eq, "eq"},   {BinaryOp::ne, "ne"},
+};
 
 /// Computes an operator of complex numbers and others; nothing if one operand is no number.
 std::optional<Value> complex_binary(Context& context, BinaryOp op, const Value& a, const Value& b) {
   const auto is_number = [](const Value& v) { return is_operand(v) || is_complex(v); };
-  const char* const form = complex_form_of(op);
-  if (!form || !is_number(a) || !is_number(b)) return std::nullopt;
+  const auto* const form = std::find_if(std::begin(kComplexForms), std::end(kComplexForms),
+                                        [&](const auto& each) { return each.first == op; });
+  if (form == std::end(kComplexForms) || !is_number(a) || !is_number(b)) return std::nullopt;
   Value operands[] = {a, b};
-  return call_complex_form(context, form, operands);
+  return call_complex_form(context, form->second, operands);
 }
 
 }  // namespace
@@ -525,6 +517,7 @@ bool equal_parts(Context& context, const Value& a, const Value& b, EqualPairs& e
 bool deep_equal(Context& context, const Value& a, const Value& b, EqualPairs& equal, int depth) {
   if (depth > kMaxNesting)
     fail(ErrorName::value_too_deep, "values nested more than {} deep cannot be compared", kMaxNesting);
+  if (a.is(Tag::integer) && b.is(Tag::integer)) return a.integer() == b.integer();
   if (is_operand(a) && is_operand(b)) {
     if (a.is(Tag::tensor) || b.is(Tag::tensor)) return equal_tensors(context, a, b);
     return truth(context, apply_scalar(ScalarOp::eq, a, b));

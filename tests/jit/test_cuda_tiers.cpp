@@ -182,8 +182,8 @@ bool has(const CorpusProgram& program, const char* text) { return program.code.f
 
 bool has_products(const CorpusProgram& program) {
   // Derivatives of factorisations are products.
-  for (const char* product :
-       {" @ ", "matmul", "einsum", "nn.", "conv2d", "attention", "solve(", "qr(", "svd(", "lu_factor("}) {
+  for (const char* product : {" @ ", "matmul", "einsum", "nn.", "conv2d", "conv(", "conv_transpose(", "attention",
+                              "solve(", "qr(", "svd(", "lu_factor("}) {
     if (has(program, product)) return true;
   }
   return false;

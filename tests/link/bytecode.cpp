@@ -15,6 +15,7 @@ class NoBuiltins final : public Builtins {
   bool contains(Name) const override { return false; }
   bool has_effect(Name) const override { return false; }
   const Value* find(Name) override { return nullptr; }
+  Value imaginary(double) const override { return {}; }
   const ForeignType* foreign_type(Name) const override { return nullptr; }
   std::span<const LibrarySource> library_sources() const override { return {}; }
   std::vector<std::string> names() const override { return {}; }

@@ -134,7 +134,15 @@ def attention_cases(s, rng, dtype):
     s.case("attention", f"attention({three})", result(softmax(scores / 2, -1) @ v.data))
     s.case("attention", f"attention({three}, scale: 0.25)", result(softmax(scores / 4, -1) @ v.data))
     seen = np.tril(np.ones((3, 5), bool))
+    capped = L(1.5) * np.tanh(scores / 2 / L(1.5))
+    near = np.abs(np.arange(3)[:, None] - np.arange(5)) < 2
+    s.case("attention", f"flash_attention({three})", result(softmax(scores / 2, -1) @ v.data))
+    s.case("attention", f"flash_attention({three}, true, softcap: 1.5)", result(masked(np.where(seen, capped, -np.inf)) @ v.data))
+    s.case("attention", f"flash_attention({three}, scale: -0.25, window_size: 2)", result(masked(np.where(near, -scores / 4, -np.inf)) @ v.data))
     s.case("attention", f"attention({three}, is_causal: true)", result(masked(np.where(seen, scores / 2, -np.inf)) @ v.data))
+    shares, totals = softmax(scores / 2, -1), v.data.astype(L).sum(-1)[:, None]
+    slopes = shares * (totals - (shares * totals).sum(-1, keepdims=True)) / 2
+    s.case("attention", f"grad(fn(q) = sum(flash_attention(q, {k.text}, {v.text})))({q.text})", result(slopes @ k.data.astype(L)))
     for m, text in ((mask.data, mask.text), (mask.data[::-1], mask.text + "[::-1]"), (mask.data & False, mask.text + " & false")):
         s.case("attention", f"attention({three}, attn_mask: {text})", result(masked(np.where(m, scores / 2, -np.inf)) @ v.data))
 

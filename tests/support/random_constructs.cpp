@@ -4,8 +4,10 @@
 namespace tsl {
 
 void Generator::append_construct(Block& out) {
-  switch (random_.below(10)) {
+  switch (random_.below(12)) {
     case 0: return append_host_list(out);
+    case 10:
+    case 11: return append_varying_map(out);
     case 7: return append_pattern(out);
     case 8: return append_attempt(out);
     case 9: return append_growing_list(out);
@@ -63,6 +65,37 @@ void Generator::append_growing_list(Block& out) {
   if (random_.chance(30)) body.emplace_back(fmt::format("print({})", last));
   out.push_back(branch(fmt::format("for {} in 0..{}", turn, 3 + random_.below(5)), std::move(body)));
   out.emplace_back(fmt::format("print(len({0}), {0}, {1})", name, other));
+}
+
+/// A loop adds keys to a map, and changes, reads, counts, removes and passes on its entries; sometimes all are shown.
+void Generator::append_varying_map(Block& out) {
+  const std::string name = fresh("v"), other = fresh("o"), turn = fresh("q");
+  const Typed type{Kind::tensor, "f32", {"2"}};
+  const auto value = [&] {
+    return random_.chance(50) ? expressions_.of(type, 1) : fmt::format("{} + {}", expressions_.integer(1), turn);
+  };
+  const auto key = [&] { return random_.pick({"\"a\"", "\"b\"", "(1, \"c\")", "2"}); };
+  out.emplace_back(fmt::format("var {} = [\"a\": {}, 2: {}]", name, expressions_.of(type, 1), expressions_.integer(1)));
+  out.emplace_back(fmt::format("var {} = [:]", other));
+  Block body;
+  if (random_.chance(70)) body.emplace_back(fmt::format("{}[f\"k{{{}}}\"] = {}", name, turn, value()));
+  for (int n = 2 + random_.below(4); n > 0; --n) {
+    const std::string at = key();
+    switch (random_.below(9)) {
+      case 0: body.emplace_back(fmt::format("{} = {}", other, name)); break;
+      case 1: body.emplace_back(fmt::format("{}[{}] = {}", name, at, value())); break;
+      case 2: body.emplace_back(fmt::format("if {1} in {0} {{ {0} = remove({0}, {1}) }}", name, at)); break;
+      case 3: body.emplace_back(fmt::format("print(len({}), {} in {})", name, at, other)); break;
+      case 4: body.emplace_back(fmt::format("{0}[{1}] = get({2}, {1}, {3})", name, at, other, value())); break;
+      case 5: body.emplace_back(fmt::format("print(get({}, {}, nil))", name, at)); break;
+      case 6: body.emplace_back(fmt::format("{0}[{1}] = get({0}, {1}, 1) * 2", name, at)); break;
+      case 7: body.emplace_back(fmt::format("{0} = [...{1}, {2}: {3}]", other, name, at, value())); break;
+      default: body.emplace_back(fmt::format("if len({0}) % 2 == 0 {{ {0}[{1}] = len({2}) }}", name, at, other)); break;
+    }
+  }
+  if (random_.chance(20)) body.emplace_back(fmt::format("print(keys({}), {})", name, other));
+  out.push_back(branch(fmt::format("for {} in 0..{}", turn, 4 + random_.below(6)), std::move(body)));
+  out.emplace_back(fmt::format("print(len({0}), {0}, {1}, {0} == {1})", name, other));
 }
 
 void Generator::append_string(Block& out) {

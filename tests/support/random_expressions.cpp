@@ -511,6 +511,12 @@ std::string Expressions::product(const std::string& dtype, const Extents& shape,
     return fmt::format("einsum(\"ij,kj->ik\", {}, {})", tensor(dtype, {shape[0], inner}, depth - 1),
                        tensor(dtype, {shape[1], inner}, depth - 1));
   }
+  if (random_.chance(10)) {
+    const std::string weights = tensor(dtype, {shape[0], fmt::format("(3 * {})", inner)}, depth - 1);
+    return fmt::format("conv(unsqueeze({}, 0), reshape({}, {}, {}, 3), padding: {})[0]",
+                       tensor(dtype, {inner, shape[1]}, depth - 1), weights, shape[0], inner,
+                       random_.pick({"1", "[(2, 0)]"}));
+  }
   return fmt::format("({} @ {})", tensor(dtype, {shape[0], inner}, depth - 1),
                      tensor(dtype, {inner, shape[1]}, depth - 1));
 }

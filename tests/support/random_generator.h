@@ -93,6 +93,7 @@ class Generator {
   void append_construct(Block& out);
   void append_host_list(Block& out);
   void append_growing_list(Block& out);
+  void append_varying_map(Block& out);
   void append_string(Block& out);
   /// Makes a map or a record of records, changes some of them, and prints all.
   void append_map(Block& out);

@@ -261,6 +261,19 @@ TEST_CASE("derivatives of matrix products") {
   check_gradients(product, {random_input({2, 1, 2, 3}), random_input({3, 3, 2}, -1, 1, 2)});
 }
 
+TEST_CASE("derivatives of convolutions") {
+  const auto geometry = [](std::vector<int64_t> numbers) { return ConvGeometry::of(numbers); };
+  // groups, then strides, dilations, and widths of the padding before and after
+  const Attrs line{.conv = geometry({1, 2, 1, 1, 0})};
+  check_both_orders(call_op(Op::conv, line), {random_input({2, 2, 5}), random_input({3, 2, 2}, -1, 1, 2)});
+  const Attrs grouped{.conv = geometry({2, 1, 2, 2, 1, 1, 0, 1, 1})};
+  check_gradients(call_op(Op::conv, grouped), {random_input({1, 4, 4, 3}), random_input({2, 2, 2, 2}, -1, 1, 2)});
+  const Attrs cut{.shape = {5}, .conv = geometry({1, 2, 1, 1, 0})};
+  check_both_orders(call_op(Op::conv_input_grad, cut), {random_input({2, 3, 3}), random_input({3, 2, 2}, -1, 1, 2)});
+  const Attrs taps{.shape = {2}, .conv = geometry({1, 2, 1, 1, 0})};
+  check_both_orders(call_op(Op::conv_weight_grad, taps), {random_input({2, 2, 5}), random_input({2, 3, 3}, -1, 1, 2)});
+}
+
 namespace {
 
 /// Checks that the rule of the last op of `f` computes the gradient of one input alone if only that one is needed.

@@ -92,6 +92,29 @@ TEST_CASE_METHOD(Fixture, "transforms take complex numbers as pairs, and eigenva
   REQUIRE(error(Op::eig, {f({2, 3})}) == "shape: eig: expected square matrices, got f32[2, 3]");
 }
 
+TEST_CASE_METHOD(Fixture, "attention takes heads of query that share those of key and value") {
+  const Results results = ops.call_many(Op::attention, {f({2, 6, 5, 4}), f({2, 3, 7, 4}), f({2, 3, 7, 8})});
+  REQUIRE(describe(results[0]) == "f32[2, 6, 5, 8]");
+  REQUIRE(describe(results[1]) == "f32[2, 6, 5]");
+  const Tensor half = ops.make(DType::bf16, {1, 2, 3});
+  const Results halves = ops.call_many(Op::attention, {half, half, half}, {.causal = true});
+  REQUIRE(describe(halves[0]) == "bf16[1, 2, 3]");
+  REQUIRE(describe(halves[1]) == "f32[1, 2]");
+  const Results grads = ops.call_many(
+      Op::attention_grad, {f({6, 5, 4}), f({3, 7, 4}), f({3, 7, 8}), f({6, 5, 8}), f({6, 5}), f({6, 5, 8})}, {});
+  REQUIRE(describe(grads[0]) == "f32[6, 5, 4]");
+  REQUIRE(describe(grads[1]) == "f32[3, 7, 4]");
+  REQUIRE(describe(grads[2]) == "f32[3, 7, 8]");
+  REQUIRE(error(Op::attention, {f({2, 3}), f({2, 3}), f({2, 3})}) ==
+          "shape: attention: expected [batch, heads, rows, columns], got f32[2, 3], f32[2, 3] and f32[2, 3]");
+  REQUIRE(error(Op::attention, {f({3, 2, 4}), f({2, 2, 4}), f({2, 2, 4})}) ==
+          "shape: attention: f32[3, 2, 4], f32[2, 2, 4] and f32[2, 2, 4] do not fit");
+  REQUIRE(error(Op::attention, {i({1, 2, 3}), i({1, 2, 3}), i({1, 2, 3})}) ==
+          "type: attention: expected floats of one dtype, got i64[1, 2, 3], i64[1, 2, 3] and i64[1, 2, 3]");
+  REQUIRE(error(Op::attention, {half, half, half}, {.scale = std::numeric_limits<double>::infinity()}) ==
+          "value: attention: scale and softcap must be finite, not inf and 0");
+}
+
 TEST_CASE_METHOD(Fixture, "matmul follows NumPy's @") {
   REQUIRE(call(Op::matmul, {f({2, 3}), f({3, 4})}) == "f32[2, 4]");
   REQUIRE(call(Op::matmul, {f({3}), f({3})}) == "f32[]");
@@ -117,6 +140,33 @@ TEST_CASE_METHOD(Fixture, "matmul follows NumPy's @") {
   REQUIRE(error(Op::matmul, {f({}), f({3})}) == "shape: matmul: a 0-d tensor is no matrix: f32[] @ f32[3]");
   REQUIRE(error(Op::matmul, {b({2, 3}), b({3, 2})}) == "type: matmul: expected numbers, got bool[2, 3] @ bool[3, 2]");
   REQUIRE(error(Op::matmul, {f({2, 3}), Scalar::of(2.0)}) == "type: matmul: expected a tensor, got float 2");
+}
+
+TEST_CASE_METHOD(Fixture, "convolutions and their gradients have fitting extents") {
+  const auto geometry = [](std::vector<int64_t> numbers) { return ConvGeometry::of(numbers); };
+  const Attrs two{.conv = geometry({1, 2, 2, 1, 1, 1, 0, 1, 1})};
+  REQUIRE(call(Op::conv, {f({2, 3, 8, 9}), f({4, 3, 3, 2})}, two) == "f32[2, 4, 4, 5]");
+  REQUIRE(call(Op::conv, {f({0, 3, 8, 9}), i({4, 3, 3, 2})}, two) == "f32[0, 4, 4, 5]");
+  Attrs gradient = two;
+  gradient.shape = {8, 9};
+  REQUIRE(call(Op::conv_input_grad, {f({2, 4, 4, 5}), f({4, 3, 3, 2})}, gradient) == "f32[2, 3, 8, 9]");
+  gradient.shape = {3, 2};
+  REQUIRE(call(Op::conv_weight_grad, {f({2, 3, 8, 9}), f({2, 4, 4, 5})}, gradient) == "f32[4, 3, 3, 2]");
+  const Attrs grouped{.conv = geometry({3, 1, 1, 0, 0})};
+  REQUIRE(call(Op::conv, {f({1, 6, 5}), f({9, 2, 5})}, grouped) == "f32[1, 9, 1]");
+
+  REQUIRE(error(Op::conv, {f({1, 6, 5}), f({8, 2, 5})}, grouped) == "shape: conv: 3 groups do not divide 8 channels");
+  REQUIRE(error(Op::conv, {f({1, 5, 5}), f({9, 2, 5})}, grouped) ==
+          "shape: conv: f32[1, 5, 5] has 5 channels, but the weights take 2 in each of 3 groups");
+  REQUIRE(error(Op::conv, {f({1, 6, 4}), f({9, 2, 5})}, grouped) ==
+          "shape: conv: a window of 5 (dilation 1) is longer than axis 2, which has 4");
+  REQUIRE(error(Op::conv, {f({6, 4}), f({9, 2, 5})}, grouped) ==
+          "shape: conv: f32[6, 4] has not 2 axes before the 1 of space");
+  REQUIRE(error(Op::conv, {b({1, 6, 5}), b({9, 2, 5})}, grouped) ==
+          "type: conv: expected numbers, got bool[1, 6, 5] and bool[9, 2, 5]");
+  gradient.shape = {8, 10};
+  REQUIRE(error(Op::conv_input_grad, {f({2, 4, 4, 4}), f({4, 3, 3, 2})}, gradient) ==
+          "shape: conv_input_grad: f32[2, 4, 4, 4] does not hold the windows, which are [4, 5]");
 }
 
 TEST_CASE_METHOD(Fixture, "types of reductions") {

@@ -197,6 +197,72 @@ struct FftKernels {
                size_t lanes) = nullptr;
 };
 
+/// The axes of a convolution; those of one or two come last, and the others have extent 1.
+inline constexpr int kConvAxes = 3;
+
+/// A run of windows along the last axis: where the first begins in its example, before the shift of a tap. It may
+/// begin outside.
+struct WindowRun {
+  ptrdiff_t example;  // where the example's first channel begins, in elements
+  int64_t at[kConvAxes];
+  int64_t length, column;  // windows, and the place of the first in a row of the result
+};
+
+/// What reads windows: channels of `extent`, of which element w * step + shift[tap] is read for window w.
+struct WindowReader {
+  int64_t extent[kConvAxes];
+  int64_t step;  // along the last axis
+  const int64_t* shift[kConvAxes];
+  int64_t taps[kConvAxes];
+};
+
+/// Sizes of the products below: rows at a time, and the most vectors.
+inline constexpr int kConvRows = 8, kConvVectors = 3;
+/// Elements after the last one of a gathered row that may be overwritten.
+inline constexpr int64_t kGatherSlack = 16;
+
+struct ConvKernels {
+  size_t lanes = 0;  // elements of a vector
+  /// out[r][c] = sum of w[r][l] * in[l][c] over l < depth, in order, or adds it; for r < rows, c < vectors * lanes.
+  void (*multiply)(int rows, int vectors, void* out, ptrdiff_t out_row, const void* w, ptrdiff_t w_row, const void* in,
+                   ptrdiff_t in_row, size_t depth, bool adds) = nullptr;
+  /// Writes rows [first, first + count) of the windows' elements: row (channel, taps…), of `row` elements, has that of
+  /// each window, and 0 where it lies outside. Rows have kGatherSlack more elements than windows.
+  void (*gather)(void* out, ptrdiff_t row, const WindowRun* runs, size_t run_count, const void* in,
+                 const WindowReader& reader, int64_t first, int64_t count) = nullptr;
+  /// out[i] = sum of w[t] * in[offset[t] + i] over taps t, in order, for i < count, a multiple of lanes.
+  void (*filter)(void* out, const void* in, const void* w, const ptrdiff_t* offset, size_t taps,
+                 size_t count) = nullptr;
+  /// sums[t] += a[i] * in[offset[t] + i] for i < count, a multiple of lanes, by lane as above.
+  void (*correlate)(void* sums, const void* a, const void* in, const ptrdiff_t* offset, size_t taps,
+                    size_t count) = nullptr;
+  /// out[i] = line[at + i * step] for i < length, and 0 outside of [0, extent).
+  void (*copy)(void* out, const void* line, int64_t at, int64_t extent, int64_t length, int64_t step) = nullptr;
+  /// Adds up the lanes of each sum: out[i] = sums[i][0] + sums[i][1] + …, in halves.
+  void (*fold)(void* out, const void* sums, size_t count) = nullptr;
+};
+
+/// A block of attention's scores, which lie without gaps. Row r looks at columns low + r to high + r - 1.
+struct ScoreBlock {
+  void* scores;  // f32 or f64: products of query and key
+  size_t rows, columns;
+  double scale, cap;  // cap: 0 for none
+  int64_t low, high;
+};
+
+/// What attention does beside products, of f32 or f64. Sums are in lanes, as those of reductions.
+struct AttentionKernels {
+  /// Replaces scores by exp(score - most), where `most` becomes the greatest of a row so far, adds them to `total`, and
+  /// sets `shrink` to what earlier sums of the row must be multiplied by.
+  void (*weigh)(const ScoreBlock& block, void* most, void* total, void* shrink);
+  /// Replaces scores by exp(score - logsumexp), and `slopes`, the gradients of these, by those of products.
+  void (*differentiate)(const ScoreBlock& block, void* slopes, const void* logsumexp, const void* delta);
+  /// Multiplies rows by factors.
+  void (*scale_rows)(void* x, const void* factors, size_t rows, size_t columns);
+  /// Computes out[r] = the sum of a[r][c] * b[r][c].
+  void (*dot_rows)(void* out, const void* a, const void* b, size_t rows, size_t columns);
+};
+
 struct KernelTable {
   MapKernel map[kOpCount][kDTypeCount] = {};      // by op and operand dtype (where: of its last two operands);
                                                   // null where the op's dtype rule admits no such operand
@@ -212,6 +278,7 @@ struct KernelTable {
   OrderKernel order_rows[2] = {};  // of keys with 32 and with 64 bits
   ChainKernel chain = nullptr;
   RandomKernels random;
+  AttentionKernels attention[2] = {};  // of f32, f64
   /// Computes out[i] = start + i * step for i in [first, first + n); start and step are i64 or f64 according to the
   /// dtype. Not for bool.
   void (*iota[kDTypeCount])(void* out, Scalar start, Scalar step, uint64_t first, size_t n) = {};
@@ -223,6 +290,7 @@ struct KernelTable {
                       ptrdiff_t column_stride) = {};
   GatherKernel gather[9] = {};  // by the element's size, too
   FftKernels fft[2];            // of f32 and f64
+  ConvKernels conv_f32, conv_f64;
 };
 
 const KernelTable& kernels(Isa isa);

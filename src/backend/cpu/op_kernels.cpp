@@ -148,7 +148,7 @@ uint64_t bytes_of_copies(const exec::OpKernel& library, const Plan& plan, const 
 void run_by_library(OpRun& run, exec::OpKernel& library, std::span<std::byte> workspace) {
   const uint64_t own = graph::aligned(library.workspace_bytes());
   run.reserve(workspace.subspan(own));
-  constexpr size_t kMostOperands = 4;
+  constexpr size_t kMostOperands = 6;
   std::array<const std::byte*, kMostOperands> operands{};
   std::array<std::byte*, kMaxResults> results{};
   const size_t operand_count = run.node.args.size(), result_count = static_cast<size_t>(run.node.def().results);

@@ -33,9 +33,11 @@ void add_reductions(Table& table);
 void add_scans(Table& table);
 void add_indexing(Table& table);
 void add_structure(Table& table);
+void add_convolutions(Table& table);
 void add_linear_algebra(Table& table);
 void add_eigenvalues(Table& table);
 void add_fourier(Table& table);
+void add_attention(Table& table);
 
 // Helpers of `prepare` rules.
 // -----------------------------------------------------------------------------------------

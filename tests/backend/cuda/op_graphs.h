@@ -75,6 +75,18 @@ inline Graph fold_windows(const Lying& x, int axis, int64_t extent, int64_t step
   return one_op(Op::fold_windows, {x}, attrs, {x.dtype, shape});
 }
 
+/// Makes a convolution or one of its gradients. `space`: the extents of a gradient's space, or taps; `numbers`: those
+/// of its geometry.
+inline Graph convolution(Op op, const Lying& a, const Lying& b, const std::vector<int64_t>& numbers,
+                         const Shape& space = {}) {
+  Attrs attrs;
+  attrs.conv = ConvGeometry::of(numbers);
+  attrs.shape = space;
+  const std::vector<Operand> operands = {Tensor(a.dtype, Layout::contiguous(a.view.shape), nullptr),
+                                         Tensor(b.dtype, Layout::contiguous(b.view.shape), nullptr)};
+  return one_op(op, {a, b}, attrs, op_def(op).infer(operands, attrs));
+}
+
 inline Graph product(const Lying& a, const Lying& b) {
   Shape shape = a.view.shape;
   shape[shape.rank() - 1] = b.view.shape[b.view.shape.rank() - 1];

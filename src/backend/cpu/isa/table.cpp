@@ -15,6 +15,8 @@ void fill_table(KernelTable& table) {
   add_copy_kernels(table);
   add_chain_kernel(table);
   add_fft_kernels(table);
+  add_convolution_kernels(table);
+  add_attention_kernels(table);
 }
 
 }  // namespace tsl::cpu::TSL_ISA

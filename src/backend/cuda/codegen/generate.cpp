@@ -53,6 +53,9 @@ constexpr OpRow kOpRows[] = {
     {Op::scatter_add, generate_scatter, can_scatter},
     {Op::nonzero, generate_nonzero},
     {Op::fold_windows, generate_fold_windows},
+    {Op::conv, generate_convolution},
+    {Op::conv_input_grad, generate_convolution},
+    {Op::conv_weight_grad, generate_convolution},
     {Op::matmul, generate_integer_product, can_multiply},
 };
 

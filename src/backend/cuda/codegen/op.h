@@ -1,6 +1,6 @@
-// Generators for ops with kernels of their own: scans, sorting, scattering, sums of windows, products of integers. The
-// device code of each family is a .cuh file, which is put in front of its kernels. Only the constants and the operands'
-// index functions are generated.
+// Generators for ops with kernels of their own: scans, sorting, scattering, sums of windows, products of integers,
+// convolutions. The device code of each family is a .cuh file, which is put in front of its kernels. Only the constants
+// and the operands' index functions are generated.
 #pragma once
 
 #include <functional>
@@ -19,6 +19,7 @@ std::string_view sort_templates();
 std::string_view scatter_templates();
 std::string_view nonzero_templates();
 std::string_view integer_product_templates();
+std::string_view convolution_templates();
 
 /// Axes of an operand as loops. Extents of 1 are dropped, and neighbouring axes are merged where one stride covers
 /// both.
@@ -84,5 +85,6 @@ GeneratedKernels generate_scatter(const OpKernel& op);
 GeneratedKernels generate_nonzero(const OpKernel& op);
 GeneratedKernels generate_fold_windows(const OpKernel& op);
 GeneratedKernels generate_integer_product(const OpKernel& op);
+GeneratedKernels generate_convolution(const OpKernel& op);
 
 }  // namespace tsl::cuda

@@ -44,6 +44,7 @@ Properties properties_of(const Driver& driver, CUdevice device) {
   p.compute_minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   p.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   p.threads_per_multiprocessor = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  p.shared_bytes_per_block = static_cast<uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
   p.cache_bytes = static_cast<uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
   p.arch = fmt::format("sm_{}{}", p.compute_major, p.compute_minor);
   if (p.compute_major * 10 + p.compute_minor < kOldestGpu) {

@@ -33,7 +33,8 @@ struct Properties {
   std::string arch;  // "sm_90"
   int compute_major = 0, compute_minor = 0;
   uint64_t total_memory = 0;
-  uint64_t cache_bytes = 0;  // of the second-level cache
+  uint64_t cache_bytes = 0;                              // of the second-level cache
+  uint64_t shared_bytes_per_block = uint64_t{48} << 10;  // the most that a kernel may reserve
   int multiprocessors = 1;
   int threads_per_multiprocessor = 1;  // that can run at the same time
 };

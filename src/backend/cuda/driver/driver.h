@@ -53,6 +53,7 @@ namespace tsl::cuda {
   X(cuModuleUnload)                              \
   X(cuModuleGetFunction)                         \
   X(cuFuncGetAttribute)                          \
+  X(cuFuncSetAttribute)                          \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
   X(cuLaunchKernel)                              \
   X(cuGraphCreate)                               \

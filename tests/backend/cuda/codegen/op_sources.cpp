@@ -208,6 +208,45 @@ TEST_CASE("nonzero, windows' adjoint and products of integers") {
   corpus.check();
 }
 
+TEST_CASE("convolutions and their gradients: tiles, parts of windows, and elements of few channels") {
+  const std::vector<int64_t> plane = {1, 1, 2, 1, 1, 1, 0, 1, 2}, line = {32, 1, 1, 1, 2};
+  const auto all = [&](DType dtype, const std::function<void(Graph)>& use) {
+    const Lying x = plain({2, 16, 40, 41}, dtype), w = plain({24, 16, 3, 3}, dtype), y = plain({2, 24, 40, 21}, dtype);
+    use(convolution(Op::conv, x, w, plane));
+    use(convolution(Op::conv_input_grad, y, w, plane, {40, 41}));
+    use(convolution(Op::conv_weight_grad, x, y, plane, {3, 3}));
+    const Lying one = plain({2, 32, 50}, dtype), filters = plain({32, 1, 4}, dtype);
+    use(convolution(Op::conv, one, filters, line));
+    use(convolution(Op::conv_input_grad, one, filters, line, {50}));
+    use(convolution(Op::conv_weight_grad, one, one, line, {4}));
+    use(convolution(Op::conv, transposed({41, 40, 16, 2}, dtype), w, plane));
+    const Lying picture = plain({2, 32, 20, 21}, dtype), small = plain({32, 1, 3, 5}, dtype);
+    const Lying shrunk = plain({2, 32, 10, 11}, dtype), larger = plain({2, 32, 20, 19}, dtype);
+    const std::vector<int64_t> steps = {32, 2, 2, 1, 1, 1, 2, 1, 2}, spread = {32, 1, 1, 2, 1, 2, 1, 2, 1};
+    use(convolution(Op::conv, picture, small, steps));
+    use(convolution(Op::conv_input_grad, shrunk, small, steps, {20, 21}));
+    use(convolution(Op::conv_weight_grad, picture, shrunk, steps, {3, 5}));
+    use(convolution(Op::conv, picture, small, spread));
+    use(convolution(Op::conv_input_grad, larger, small, spread, {20, 21}));
+    const Lying many = plain({32, 1, 65}, dtype), few = plain({2, 32, 3}, dtype), length = plain({2, 32, 64}, dtype);
+    use(convolution(Op::conv, length, many, line));
+    use(convolution(Op::conv_input_grad, few, many, line, {64}));
+    use(convolution(Op::conv_weight_grad, length, few, line, {65}));
+  };
+  std::string text;
+  all(DType::f32, [&](Graph graph) { text += names(program_of(std::move(graph))); });
+  CHECK(text ==
+        "conv conv_input_grad conv_weight_grad conv_weight_grad_add conv conv_input_grad conv_weight_grad conv conv "
+        "conv_input_grad conv_weight_grad conv conv_input_grad conv conv_input_grad conv_weight_grad ");
+  Corpus corpus;
+  for (const DType dtype : kAll) {
+    if (dtype != DType::boolean) all(dtype, [&](Graph graph) { corpus.add(std::move(graph)); });
+  }
+  corpus.add(convolution(Op::conv, plain({2000, 3, 800, 900}, DType::f32), plain({4, 3, 3, 3}, DType::f32),
+                         {1, 1, 1, 1, 1, 1, 1, 1, 1}));
+  corpus.check();
+}
+
 TEST_CASE("indices of ops have 64 bits only where elements are that many") {
   const CudaKernel small = program_of(scan(Op::cumsum, plain({2000, 3000}, DType::f32), 1)).kernels[0];
   const CudaKernel large = program_of(scan(Op::cumsum, plain({2'000'000, 3000}, DType::f32), 1)).kernels[0];

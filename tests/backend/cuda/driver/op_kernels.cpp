@@ -377,6 +377,54 @@ TEST_CASE("products of integers wrap around", "[cuda]") {
   }
 }
 
+TEST_CASE("convolutions of whole numbers are exact, and those of integers wrap around", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Devices devices;
+  // Unlike widths of padding, which cuDNN does not know: TSL's own kernels compute these.
+  const std::vector<int64_t> plane = {1, 1, 2, 1, 1, 2, 0, 1, 2}, groups = {4, 2, 2, 1, 2};
+  for (const DType dtype : {DType::i8, DType::u16, DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64}) {
+    const Values values = is_float(dtype) ? Values::few : Values::many;
+    const Lying w = plain({70, 9, 3, 3}, dtype), filters = plain({8, 3, 2}, dtype), y = plain({3, 70, 11, 7}, dtype);
+    const Lying grads = plain({2, 8, 13}, dtype);
+    INFO(name_of(dtype));
+    for (const Lying& x : ways_to_lie({3, 9, 10, 13}, dtype)) {
+      devices.compare(convolution(Op::conv, x, w, plane),
+                      {devices.random(x, values, 22), devices.random(w, values, 23)});
+      devices.compare(convolution(Op::conv_weight_grad, x, y, plane, {3, 3}),
+                      {devices.random(x, values, 24), devices.random(y, values, 25)});
+    }
+    for (const Lying& from : ways_to_lie({3, 70, 11, 7}, dtype)) {
+      devices.compare(convolution(Op::conv_input_grad, from, w, plane, {10, 13}),
+                      {devices.random(from, values, 26), devices.random(w, values, 27)});
+    }
+    const std::vector<int64_t> steps = {6, 2, 2, 1, 1, 1, 2, 1, 2}, spread = {6, 1, 1, 2, 1, 2, 1, 2, 1};
+    const Lying small = plain({12, 1, 3, 5}, dtype), fewer = plain({2, 12, 10, 11}, dtype);
+    const Lying as_many = plain({2, 12, 20, 19}, dtype);
+    for (const Lying& picture : ways_to_lie({2, 6, 20, 21}, dtype)) {
+      const Tensor data = devices.random(picture, values, 34), weights = devices.random(small, values, 35);
+      devices.compare(convolution(Op::conv, picture, small, steps), {data, weights});
+      devices.compare(convolution(Op::conv, picture, small, spread), {data, weights});
+      devices.compare(convolution(Op::conv_weight_grad, picture, fewer, steps, {3, 5}),
+                      {data, devices.random(fewer, values, 36)});
+    }
+    for (const Lying& picture : ways_to_lie({2, 12, 20, 19}, dtype)) {
+      devices.compare(convolution(Op::conv_input_grad, picture, small, spread, {20, 21}),
+                      {devices.random(picture, values, 37), devices.random(small, values, 38)});
+    }
+    devices.compare(convolution(Op::conv_input_grad, fewer, small, steps, {20, 21}),
+                    {devices.random(fewer, values, 39), devices.random(small, values, 40)});
+    devices.compare(convolution(Op::conv_weight_grad, plain({2, 6, 20, 21}, dtype), as_many, spread, {3, 5}),
+                    {devices.random(plain({2, 6, 20, 21}, dtype), values, 41), devices.random(as_many, values, 42)});
+    const Lying lines = plain({2, 12, 25}, dtype);
+    devices.compare(convolution(Op::conv, lines, filters, groups),
+                    {devices.random(lines, values, 28), devices.random(filters, values, 29)});
+    devices.compare(convolution(Op::conv_input_grad, grads, filters, groups, {25}),
+                    {devices.random(grads, values, 30), devices.random(filters, values, 31)});
+    devices.compare(convolution(Op::conv_weight_grad, lines, grads, groups, {2}),
+                    {devices.random(lines, values, 32), devices.random(grads, values, 33)});
+  }
+}
+
 TEST_CASE("an offset that a run decides is added to where an operand lies", "[cuda]") {
   TSL_NEEDS_GPU();
   Devices devices;

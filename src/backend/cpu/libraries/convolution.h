@@ -1,0 +1,98 @@
+// Convolutions of floats on the CPU. All sums have an order that depends on shapes and instruction set alone: a sum of
+// products with windows runs over channels and taps, in parts of kDepth; one of weight gradients over the windows, in
+// lanes. So threads may share the work as they like.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backend/cpu/kernels.h"
+#include "backend/cpu/threads.h"
+
+namespace tsl::cpu {
+
+using ConvAxes = std::array<int64_t, kConvAxes>;
+
+/// The extents of a convolution: out[n, o, p] = sum of in[n, c, p * stride + k * dilation - low] * weights[o, c, k].
+struct ConvShape {
+  int64_t batch = 1, groups = 1;
+  int64_t in_channels = 1, out_channels = 1;  // of a group
+  ConvAxes in, out, taps, stride, dilation, low;
+};
+
+inline int64_t product_of(const ConvAxes& axes) { return axes[0] * axes[1] * axes[2]; }
+
+/// One pass over windows: `rows` channels are written at some positions, each of which reads a window of `channels`
+/// channels. A convolution is one pass, a gradient of the input one for each remainder of positions by the stride.
+struct WindowPass {
+  int64_t batch, groups, channels, rows;               // channels and rows of a group
+  ConvAxes extent, positions, step, first;             // position p reads p * step + first + shift
+  std::array<std::vector<int64_t>, kConvAxes> shifts;  // of the taps
+  ConvAxes to_extent, to_first, to_step;               // position p is written to p * to_step + to_first
+  int64_t weights = 0;                                 // where the weights [groups, rows, depth] begin
+
+  int64_t taps() const { return static_cast<int64_t>(shifts[0].size() * shifts[1].size() * shifts[2].size()); }
+  int64_t depth() const { return channels * taps(); }
+  /// Whether the positions are all elements of the result.
+  bool is_dense() const { return positions == to_extent && to_step == ConvAxes{1, 1, 1}; }
+  /// Whether windows are single elements, in the order of the positions.
+  bool is_pointwise() const {
+    return taps() == 1 && positions == extent && step == ConvAxes{1, 1, 1} && first == ConvAxes{} &&
+           shifts[0][0] == 0 && shifts[1][0] == 0 && shifts[2][0] == 0;
+  }
+};
+
+/// Returns the pass of a convolution, and those of the gradient of its input: none where no window reads.
+WindowPass forward_pass(const ConvShape& shape);
+std::vector<WindowPass> input_passes(const ConvShape& shape);
+
+/// What a loop over windows runs on: threads, the kernels of a dtype, and memory of each thread.
+struct ConvContext {
+  ThreadPool& pool;
+  const ConvKernels& kernels;
+  void (*load_2d)(void*, const void*, size_t, size_t, ptrdiff_t, ptrdiff_t);  // KernelTable::load_2d
+  std::byte* memory;
+  size_t bytes_of_thread;
+};
+
+/// What gathers of a pass read.
+inline WindowReader reader_of(const WindowPass& pass) {
+  WindowReader reader{{pass.extent[0], pass.extent[1], pass.extent[2]}, pass.step[2], {}, {}};
+  for (int axis = 0; axis < kConvAxes; ++axis) {
+    reader.shift[axis] = pass.shifts[axis].data();
+    reader.taps[axis] = static_cast<int64_t>(pass.shifts[axis].size());
+  }
+  return reader;
+}
+
+/// Returns the vectors of the next tile of a row that has so many left: none of one vector after one of three.
+inline int64_t tile_vectors(int64_t left) {
+  return left == kConvVectors + 1 ? 2 : left < kConvVectors ? left : kConvVectors;
+}
+
+/// Runs a pass by products of matrices, or by filters of single channels. Returns the bytes that a thread needs.
+template <class T>
+void multiply_windows(const WindowPass& pass, const T* in, const T* weights, T* out, const ConvContext& context);
+size_t bytes_for_multiplying(const WindowPass& pass, size_t element);
+template <class T>
+void filter_windows(const WindowPass& pass, const T* in, const T* weights, T* out, const ConvContext& context);
+size_t bytes_for_filters(const WindowPass& pass, size_t element, size_t lanes);
+/// Whether filters are faster.
+bool suits_filters(const WindowPass& pass);
+
+/// Writes the weights of input_passes(), in their order.
+template <class T> void turn_weights(const ConvShape& shape, const std::vector<WindowPass>& passes, const T* weights,
+                                     T* out, const ConvContext& context);
+
+/// Computes the gradient of the weights from the forward pass and the gradient of its result. `out` has room for
+/// weight_parts() gradients, of which the first is the result.
+template <class T>
+void sum_weights(const WindowPass& pass, const T* in, const T* grad, T* out, const ConvContext& context);
+int64_t weight_parts(const WindowPass& pass);
+size_t bytes_for_weights(size_t element);
+template <class T>
+void sum_filter_weights(const WindowPass& pass, const T* in, const T* grad, T* out, const ConvContext& context);
+
+}  // namespace tsl::cpu

@@ -1,0 +1,146 @@
+// Attention by kernels of our own: of 16-bit floats by the tensor cores, of others by plain products.
+
+#include <optional>
+
+#include "backend/cuda/libraries/attention_arguments.h"
+#include "backend/cuda/libraries/attention_source.h"
+#include "backend/cuda/libraries/libraries.h"
+#include "graph/plan.h"
+#include "tensor/rows/attention.h"
+
+namespace tsl::cuda {
+
+namespace {
+
+constexpr uint64_t kWideBytes = 16;  // of an access to a row
+
+class AttentionKernel final : public exec::OpKernel {
+ public:
+  AttentionKernel(const graph::Node& node, Gpu& gpu, std::vector<AttentionPass> passes)
+      : gpu_(gpu),
+        is_forward_(node.op == Op::attention),
+        dtype_(node.dtype),
+        form_(node.args[0].layout.shape, node.args[1].layout.shape, node.args[2].layout.shape, node.attrs),
+        passes_(std::move(passes)) {
+    for (size_t i = 0; i < node.args.size(); ++i) {
+      const Layout& layout = node.args[i].layout;
+      const std::optional<HeadStrides> strides = i == kLogsumexp ? std::nullopt : head_strides(layout);
+      is_read_as_it_lies_.push_back(strides.has_value());
+      if (i == kLogsumexp) strides_.emplace_back();
+      else strides_.push_back(strides ? *strides : *head_strides(Layout::contiguous(layout.shape)));
+    }
+    load();
+  }
+
+  std::string name() const override { return is_forward_ ? "attention" : "attention_grad"; }
+  const Layout* order_of(size_t operand, const Layout& layout) const override {
+    return is_read_as_it_lies_[operand] ? nullptr : &layout;
+  }
+  uint64_t workspace_bytes() const override { return is_forward_ ? 0 : lines() * size_of(accumulator_of(dtype_)); }
+  bool is_recordable() const override { return true; }
+  bool can_record(const exec::OpCall&) override { return has_run_; }
+
+  void run(const exec::OpCall& call) override {
+    attention::Arguments arguments = arguments_of(call);
+    void* pointer = &arguments;
+    const Device& device = gpu_.device;
+    for (size_t i = 0; i < passes_.size(); ++i) {
+      const CudaKernel& kernel = passes_[i].kernel;
+      if (kernel.blocks == 0) continue;
+      device.check(device.driver().cuLaunchKernel(functions_[i], static_cast<unsigned>(kernel.blocks), 1, 1,
+                                                  static_cast<unsigned>(kernel.threads_x), 1, 1,
+                                                  static_cast<unsigned>(passes_[i].shared_bytes), device.stream(),
+                                                  &pointer, nullptr),
+                   "launching a kernel of attention");
+    }
+    has_run_ = true;
+  }
+
+ private:
+  static constexpr size_t kLogsumexp = 4;  // the operand of Op::attention_grad
+
+  uint64_t lines() const { return static_cast<uint64_t>(form_.batch * form_.heads * form_.rows); }
+
+  void load() {
+    std::vector<CudaKernel*> kernels;
+    for (AttentionPass& pass : passes_) kernels.push_back(&pass.kernel);
+    functions_ = gpu_.kernels.get_many(kernels);
+    for (size_t i = 0; i < passes_.size(); ++i) {
+      gpu_.device.check(
+          gpu_.device.driver().cuFuncSetAttribute(functions_[i], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                  static_cast<int>(passes_[i].shared_bytes)),
+          "reserving shared memory");
+    }
+  }
+
+  attention::Operand operand(const exec::OpCall& call, size_t i, int64_t columns) const {
+    const HeadStrides& strides = strides_[i];
+    const auto elements = static_cast<int64_t>(kWideBytes / size_of(dtype_));
+    const bool is_wide = address_of(call.operands[i]) % kWideBytes == 0 && columns % elements == 0 &&
+                         strides.row % elements == 0 && strides.head % elements == 0 && strides.batch % elements == 0;
+    return {call.operands[i], strides.batch, strides.head, strides.row, is_wide, 0};
+  }
+
+  attention::Arguments arguments_of(const exec::OpCall& call) const {
+    attention::Arguments p = {};
+    p.query = operand(call, 0, form_.width);
+    p.key = operand(call, 1, form_.width);
+    p.value = operand(call, 2, form_.value_width);
+    if (is_forward_) {
+      p.results[0] = call.results[0];
+      p.lse = call.results[1];
+    } else {
+      p.out = operand(call, 3, form_.value_width);
+      p.grad = operand(call, 5, form_.value_width);
+      for (size_t i = 0; i < 3; ++i) p.results[i] = call.results[i];
+      p.lse = const_cast<std::byte*>(call.operands[kLogsumexp]);
+      p.delta = call.workspace;
+    }
+    p.batch = static_cast<int>(form_.batch);
+    p.heads = static_cast<int>(form_.heads);
+    p.groups = static_cast<int>(form_.groups);
+    p.rows = static_cast<int>(form_.rows);
+    p.keys = static_cast<int>(form_.keys);
+    p.width = static_cast<int>(form_.width);
+    p.value_width = static_cast<int>(form_.value_width);
+    p.left = static_cast<int>(form_.left);
+    p.right = static_cast<int>(form_.right);
+    p.scale = form_.scale;
+    p.cap = form_.cap;
+    return p;
+  }
+
+  Gpu& gpu_;
+  bool is_forward_;
+  DType dtype_;
+  AttentionForm form_;
+  std::vector<AttentionPass> passes_;
+  std::vector<CUfunction> functions_;
+  std::vector<HeadStrides> strides_;
+  std::vector<bool> is_read_as_it_lies_;
+  bool has_run_ = false;  // the driver has loaded the kernels
+};
+
+class AttentionProvider final : public exec::OpKernelProvider {
+ public:
+  explicit AttentionProvider(Gpu& gpu) : gpu_(gpu) {}
+  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
+    if (node.op != Op::attention && node.op != Op::attention_grad) return nullptr;
+    const Properties& properties = gpu_.device.properties();
+    std::vector<AttentionPass> passes =
+        attention_passes(node, {properties.compute_major >= 8, properties.shared_bytes_per_block});
+    if (passes.empty()) return nullptr;
+    return std::make_unique<AttentionKernel>(node, gpu_, std::move(passes));
+  }
+
+ private:
+  Gpu& gpu_;
+};
+
+}  // namespace
+
+std::unique_ptr<exec::OpKernelProvider> attention_provider(Gpu& gpu) {
+  return std::make_unique<AttentionProvider>(gpu);
+}
+
+}  // namespace tsl::cuda

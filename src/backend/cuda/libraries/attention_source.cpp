@@ -1,0 +1,149 @@
+#include "backend/cuda/libraries/attention_source.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "backend/cuda/codegen/writer.h"
+#include "tensor/rows/attention.h"
+
+namespace tsl::cuda {
+
+namespace {
+
+/// How a pass by tensor cores is divided: `warps` of 16 * `tiles` rows each, `step` rows of the other operand at a
+/// time.
+struct WarpChoice {
+  int tiles, warps, step, blocks;  // blocks: at a time on a multiprocessor
+  bool keeps_rows = false;         // in registers
+  int rows() const { return 16 * tiles * warps; }
+};
+/// The fastest of those measured on an H100 (November 2026), for up to 64 and up to 128 columns.
+struct WarpChoices {
+  WarpChoice forward, keys, query;
+};
+constexpr WarpChoices kNarrow = {{1, 8, 64, 2}, {1, 4, 64, 3}, {1, 4, 64, 3}};
+constexpr WarpChoices kWide = {{1, 8, 64, 1}, {1, 8, 64, 1}, {2, 4, 32, 1}};
+constexpr int kNarrowColumns = 64, kWideColumns = 128;
+
+constexpr int kPlainThreads = 256;
+
+int64_t blocks_of(int64_t extent, int64_t of_block) { return (extent + of_block - 1) / of_block; }
+
+/// Makes the passes of one node.
+class Passes {
+ public:
+  Passes(const graph::Node& node, const AttentionTarget& target)
+      : node_(node),
+        target_(target),
+        form_(node.args[0].layout.shape, node.args[1].layout.shape, node.args[2].layout.shape, node.attrs) {}
+
+  std::vector<AttentionPass> make() {
+    const int64_t columns = std::max(form_.width, form_.value_width);
+    if (form_.rows > INT32_MAX / 2 || form_.keys > INT32_MAX / 2) return {};
+    if (size_of(node_.dtype) == 2 && target_.has_warp_products && columns <= kWideColumns) make_by_warps(columns);
+    else make_plain(columns);
+    const auto is_too_large = [](const AttentionPass& pass) { return pass.kernel.blocks > INT32_MAX; };
+    return std::any_of(passes_.begin(), passes_.end(), is_too_large) ? std::vector<AttentionPass>() : passes_;
+  }
+
+ private:
+  bool is_forward() const { return node_.op == Op::attention; }
+  int64_t query_matrices() const { return form_.batch * form_.heads; }
+  int64_t key_matrices() const { return form_.batch * form_.groups; }
+
+  void add(std::string_view name, std::string_view templates, int threads, int resident, std::string body,
+           int64_t blocks, uint64_t shared) {
+    AttentionPass& pass = passes_.emplace_back();
+    CudaKernel& kernel = pass.kernel;
+    kernel.readable = fmt::format("k_{}", name);
+    kernel.text.header = templates;
+    kernel.text.bounds = fmt::format("__launch_bounds__({}, {})", threads, resident);
+    kernel.text.parameters = "const tsl::cuda::attention::Arguments p";
+    kernel.text.body =
+        fmt::format("  extern __shared__ __align__(16) char memory[];\n  tsl::cuda::attention::{};\n", body);
+    kernel.blocks = blocks;
+    kernel.threads_x = threads;
+    pass.shared_bytes = shared;
+  }
+
+  // ---- By tensor cores ---------------------------------------------------------------------------------------------
+
+  void make_by_warps(int64_t columns) {
+    const bool is_narrow = columns <= kNarrowColumns;
+    const WarpChoices& choices = is_narrow ? kNarrow : kWide;
+    const int padded = is_narrow ? kNarrowColumns : kWideColumns;
+    const std::string_view dtype = node_.dtype == DType::bf16 ? "true" : "false",
+                           cap = form_.cap != 0 ? "true" : "false";
+    const auto add_pass = [&](std::string_view name, const WarpChoice& choice, bool is_over_keys, uint64_t shared) {
+      const int64_t extent = is_over_keys ? form_.keys : form_.rows;
+      const std::string kept = name == "ForwardPass" ? "" : choice.keeps_rows ? ", true" : ", false";
+      add(fmt::format("attention_{}", name), attention_warp_templates(), 32 * choice.warps, choice.blocks,
+          fmt::format("{}<{}, {}, {}, {}, {}, {}{}>::run(p, blockIdx.x, memory)", name, dtype, padded, choice.tiles,
+                      choice.warps, choice.step, cap, kept),
+          blocks_of(extent, choice.rows()) * (is_over_keys ? key_matrices() : query_matrices()), shared);
+    };
+    const auto bytes = [&](int64_t rows) { return static_cast<uint64_t>(rows * padded * 2); };
+    const auto rows_of = [](const WarpChoice& choice) { return int64_t{choice.rows()}; };
+    if (is_forward()) {
+      const WarpChoice& c = choices.forward;
+      return add_pass("ForwardPass", c, false, bytes(rows_of(c) + 4 * c.step));
+    }
+    add("attention_deltas", attention_warp_templates(), kPlainThreads, 1,
+        fmt::format("sum_deltas<{}>(p, blockIdx.x)", dtype), blocks_of(query_matrices() * form_.rows, 32), 0);
+    const WarpChoice &keys = choices.keys, &query = choices.query;
+    constexpr uint64_t kNumbers = 2 * sizeof(float);  // of a row of query
+    add_pass("KeyPass", keys, true,
+             2 * (bytes(rows_of(keys) + 2 * keys.step) + kNumbers * static_cast<uint64_t>(keys.step)));
+    add_pass("QueryPass", query, false, bytes(2 * rows_of(query) + 4 * query.step));
+  }
+
+  // ---- By plain products -------------------------------------------------------------------------------------------
+
+  /// Returns the rows of a block whose tiles fit into shared memory; 0: none do.
+  int plain_rows(int padded, int tiles, int score_tiles) const {
+    for (const int rows : {64, 32, 16}) {
+      if (plain_bytes(rows, padded, tiles, score_tiles) <= target_.shared_bytes) return rows;
+    }
+    return 0;
+  }
+  uint64_t plain_bytes(int rows, int padded, int tiles, int score_tiles) const {
+    const auto size = static_cast<int>(size_of(accumulator_of(node_.dtype))), gap = 16 / size;
+    return static_cast<uint64_t>(rows * size * (tiles * (padded + gap) + score_tiles * (rows + gap)));
+  }
+
+  void make_plain(int64_t columns) {
+    constexpr int kMostColumns = 256;
+    if (columns > kMostColumns) return;
+    const int padded = columns <= 64 ? 64 : columns <= 128 ? 128 : kMostColumns;
+    const int tiles = is_forward() ? 3 : 4, score_tiles = is_forward() ? 1 : 2;
+    const int rows = plain_rows(padded, tiles, score_tiles);
+    if (rows == 0) return;
+    const std::string type =
+        fmt::format("Plain<{}, {}, {}, {}>", type_of(node_.dtype), type_of(accumulator_of(node_.dtype)), rows, padded);
+    const auto add_pass = [&](std::string_view name, int64_t blocks, bool has_tiles) {
+      add(fmt::format("attention_{}", name), attention_plain_templates(), kPlainThreads, 1,
+          fmt::format("{}::{}(p, blockIdx.x, memory)", type, name), blocks,
+          has_tiles ? plain_bytes(rows, padded, tiles, score_tiles) : 0);
+    };
+    const int64_t over_rows = blocks_of(form_.rows, rows) * query_matrices();
+    if (is_forward()) return add_pass("forward", over_rows, true);
+    add_pass("deltas", blocks_of(query_matrices() * form_.rows, 16), false);
+    add_pass("key_pass", blocks_of(form_.keys, rows) * key_matrices(), true);
+    add_pass("query_pass", over_rows, true);
+  }
+
+  const graph::Node& node_;
+  const AttentionTarget& target_;
+  const AttentionForm form_;
+  std::vector<AttentionPass> passes_;
+};
+
+}  // namespace
+
+std::vector<AttentionPass> attention_passes(const graph::Node& node, const AttentionTarget& target) {
+  return Passes(node, target).make();
+}
+
+}  // namespace tsl::cuda

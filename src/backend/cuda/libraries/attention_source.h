@@ -1,0 +1,31 @@
+// The kernels of attention as text, with how they are launched; needs no device.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/cuda/source/cuda_kernel.h"
+#include "graph/graph.h"
+
+namespace tsl::cuda {
+
+/// What kernels of attention depend on beside the node.
+struct AttentionTarget {
+  bool has_warp_products = true;                // of bf16 too: from compute capability 8.0 on
+  uint64_t shared_bytes = uint64_t{227} << 10;  // the most that a block may use
+};
+
+/// A kernel whose only argument is attention::Arguments; CudaKernel::blocks and threads_x say how it is launched.
+struct AttentionPass {
+  CudaKernel kernel;
+  uint64_t shared_bytes = 0;
+};
+
+/// Returns the kernels of a node of Op::attention or Op::attention_grad, in order; none: there are none for its sizes.
+std::vector<AttentionPass> attention_passes(const graph::Node& node, const AttentionTarget& target);
+
+/// The text in front of these kernels.
+std::string_view attention_plain_templates();
+std::string_view attention_warp_templates();
+
+}  // namespace tsl::cuda

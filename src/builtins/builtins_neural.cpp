@@ -1,0 +1,154 @@
+// Defines convolutions and attention.
+#include <limits>
+#include <memory>
+
+#include "base/error_names.h"
+#include "builtins/builtins.h"
+#include "tensor/op.h"
+#include "value/context.h"
+#include "vm/arguments.h"
+
+namespace tsl {
+
+namespace {
+
+// ---- Convolutions --------------------------------------------------------------------------------------------------
+
+constexpr int kBeforeSpace = 2;  // axes of a batch and of channels
+
+/// Reads an int for each axis of space, or one for all.
+Ints expect_per_axis(Context& context, const Value& v, int axes, const char* function, const char* parameter) {
+  Ints all;
+  const auto items = sequence_items(context, v);
+  if (!items) {
+    const int64_t one = expect_int(context, v, parameter);
+    for (int i = 0; i < axes; ++i) all.push_back(one);
+    return all;
+  }
+  if (items->size() != static_cast<size_t>(axes)) {
+    fail_argument(ErrorName::rank_mismatch, parameter,
+                  fmt::format("{}: {} has {} ints for {} axes of space", function, parameter, items->size(), axes));
+  }
+  for (const Value& item : *items) all.push_back(expect_int(context, item, parameter));  // bounded: one an axis
+  return all;
+}
+
+/// Reads what lies around each axis: an int, or a pair (before, after).
+void expect_padding(Context& context, const Value& v, const char* function, ConvGeometry& geometry) {
+  const int axes = geometry.rank();
+  const auto items = sequence_items(context, v);
+  const bool has_pairs = items && !items->empty() && sequence_items(context, items->front());
+  if (!has_pairs) {
+    geometry.low = geometry.high = expect_per_axis(context, v, axes, function, "padding");
+    return;
+  }
+  if (items->size() != static_cast<size_t>(axes)) {
+    fail_argument(ErrorName::rank_mismatch, "padding",
+                  fmt::format("{}: padding has {} pairs for {} axes of space", function, items->size(), axes));
+  }
+  for (const Value& item : *items) {  // bounded: one an axis
+    const Ints pair = expect_per_axis(context, item, 2, function, "padding");
+    geometry.low.push_back(pair[0]);
+    geometry.high.push_back(pair[1]);
+  }
+}
+
+constexpr int64_t kMostPadding = int64_t{1} << 40;  // beyond any memory, and sums of it do not wrap around
+
+/// Reads stride, padding, dilation and groups, from `args[first]` on.
+Ref<const ConvGeometry> expect_geometry(Context& context, Args args, size_t first, int rank, const char* function) {
+  const int axes = rank - kBeforeSpace;
+  if (axes < 1 || axes > 3) {
+    fail_argument(ErrorName::rank_mismatch, "x",
+                  fmt::format("{}: x must have 3 to 5 dimensions, [n, channels, space...], not {}", function, rank));
+  }
+  auto geometry = std::make_unique<ConvGeometry>();
+  geometry->stride = expect_per_axis(context, args[first], axes, function, "stride");
+  geometry->dilation = expect_per_axis(context, args[first + 2], axes, function, "dilation");
+  expect_padding(context, args[first + 1], function, *geometry);
+  geometry->groups = expect_int(context, args[first + 3], "groups");
+  for (const Ints* padding : {&geometry->low, &geometry->high}) {
+    for (const int64_t width : *padding) {  // bounded: one an axis
+      if (width < 0 || width > kMostPadding) {
+        fail_argument(ErrorName::argument_out_of_range, "padding",
+                      fmt::format("{}: no padding is of {} elements", function, width));
+      }
+    }
+  }
+  return geometry.release();
+}
+
+Value conv_builtin(Context& context, Args args) {
+  const Tensor x = to_tensor(context, args[0], "conv"), weights = to_tensor(context, args[1], "conv");
+  return context.ops().call(Op::conv, {x, weights}, {.conv = expect_geometry(context, args, 2, x.rank(), "conv")});
+}
+
+/// Computes the gradient of an input that has this shape. What windows of the last stride leave over, or lack, is taken
+/// from the padding after it.
+Value conv_transpose_builtin(Context& context, Args args) {
+  const Tensor x = to_tensor(context, args[0], "conv_transpose"),
+               weights = to_tensor(context, args[1], "conv_transpose");
+  const Shape shape = expect_shape(context, args[2], "conv_transpose's shape");
+  ConvGeometry geometry = *expect_geometry(context, args, 3, x.rank(), "conv_transpose");
+  if (shape.rank() != geometry.rank() || weights.rank() != x.rank()) {
+    fail_argument(ErrorName::rank_mismatch, shape.rank() != geometry.rank() ? "shape" : "weight",
+                  fmt::format("conv_transpose: x has {} axes of space, shape {}, and weight {}", geometry.rank(),
+                              shape.rank(), weights.rank() - kBeforeSpace));
+  }
+  for (int i = 0; i < geometry.rank(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    const Dim reach = (weights.shape()[kBeforeSpace + i] - 1) * geometry.dilation[at] + 1;
+    const Dim whole = (x.shape()[kBeforeSpace + i] - 1) * geometry.stride[at] + reach;
+    geometry.high[at] = (whole - geometry.low[at] - shape[i]).pin();
+  }
+  const Attrs attrs{.shape = shape, .conv = make_ref<const ConvGeometry>(geometry)};
+  return context.ops().call(Op::conv_input_grad, {x, weights}, attrs);
+}
+
+// ---- Attention -----------------------------------------------------------------------------------------------------
+
+Value flash_attention_builtin(Context& context, Args args) {
+  Attrs attrs{.causal = expect_bool(context, args[3], "is_causal")};
+  if (!args[4].is_nil()) {
+    attrs.scale = expect_real(context, args[4], "scale");
+    // In the attribute, 0 stands for the usual scale: this number is 0 once it is rounded to the dtype of scores.
+    if (attrs.scale == 0) attrs.scale = std::numeric_limits<double>::denorm_min();
+  }
+  if (!args[5].is_nil()) attrs.size = expect_int(context, args[5], "window_size");
+  if (!args[6].is_nil()) {
+    attrs.softcap = expect_real(context, args[6], "softcap");
+    if (!(attrs.softcap > 0))
+      fail(ErrorName::argument_out_of_range, "flash_attention: softcap must be above 0, not {}", attrs.softcap);
+  }
+  return context.ops().call(Op::attention,
+                            {expect_tensor(context, args[0], "query"), expect_tensor(context, args[1], "key"),
+                             expect_tensor(context, args[2], "value")},
+                            attrs);
+}
+
+constexpr Builtin kRows[] = {
+    {"conv",
+     "conv(x: tensor, weight: tensor, stride: integers in 1.. = 1, padding: integers | list | tuple = 0, "
+     "dilation: integers in 1.. = 1, groups: integer in 1.. = 1)",
+     "x [n, channels, ...] convolved with weight [out, channels / groups, ...], over one to three axes; padding is a "
+     "width, one for each axis, or pairs (before, after)",
+     conv_builtin, "linear algebra"},
+    {"conv_transpose",
+     "conv_transpose(x: tensor, weight: tensor, shape: integers, stride: integers in 1.. = 1, "
+     "padding: integers | list | tuple = 0, dilation: integers in 1.. = 1, groups: integer in 1.. = 1)",
+     "the transpose of conv(), from its results x [n, channels, ...] to inputs of this shape of space; weight is "
+     "[channels, out / groups, ...]",
+     conv_transpose_builtin, "linear algebra"},
+    {"flash_attention",
+     "flash_attention(query: tensor, key: tensor, value: tensor, is_causal: bool = false, scale: number | nil = nil, "
+     "window_size: integer | nil in 1.. = nil, softcap: number | nil = nil)",
+     "attention(query, key, value) of [batch…, heads, rows, columns] without a mask, whose scores are never in memory; "
+     "key and value may have fewer heads, each for as many of query",
+     flash_attention_builtin, "linear algebra"},
+};
+
+}  // namespace
+
+std::span<const Builtin> neural_builtins() { return kRows; }
+
+}  // namespace tsl

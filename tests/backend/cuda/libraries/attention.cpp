@@ -1,0 +1,78 @@
+// Tests the text of the kernels of attention, which needs NVRTC but no GPU.
+#include <algorithm>
+
+#include "backend/cuda/driver/kernel_cache.h"
+#include "backend/cuda/libraries/attention_source.h"
+#include "backend/cuda/op_graphs.h"
+#include "support/gpu.h"
+
+using namespace tsl;
+using namespace tsl::cuda;
+using namespace tsl::graph;
+
+namespace {
+
+/// Returns the passes of attention, or of its gradients: [2, 4, 100, columns] that share [2, 2, 50, columns].
+std::vector<AttentionPass> passes_of(DType dtype, int64_t columns, const Attrs& attrs, bool is_gradient,
+                                     const AttentionTarget& target = {}) {
+  const Lying query = plain({2, 4, 100, columns}, dtype), key = plain({2, 2, 50, columns}, dtype);
+  std::vector<Lying> operands = {query, key, key};
+  if (is_gradient) {
+    for (const Lying& more : {query, plain({2, 4, 100}, accumulator_of(dtype)), query}) operands.push_back(more);
+  }
+  const Graph graph =
+      one_op(is_gradient ? Op::attention_grad : Op::attention, operands, attrs, {dtype, query.view.shape});
+  return attention_passes(graph[static_cast<NodeId>(operands.size())], target);
+}
+
+bool is_by_warps(const AttentionPass& pass) { return pass.kernel.text.header.find("mma.sync") != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("16-bit attention is for tensor cores, other attention and wide halves are not") {
+  for (const bool is_gradient : {false, true}) {
+    for (const auto& [dtype, columns, by_warps] : {std::tuple(DType::bf16, int64_t{64}, true),
+                                                   {DType::f16, 100, true},
+                                                   {DType::bf16, 200, false},
+                                                   {DType::f32, 64, false},
+                                                   {DType::f64, 128, false}}) {
+      CAPTURE(is_gradient, columns, name_of(dtype));
+      const std::vector<AttentionPass> passes = passes_of(dtype, columns, {}, is_gradient);
+      REQUIRE(passes.size() == (is_gradient ? 3u : 1u));
+      for (const AttentionPass& pass : passes) {
+        CHECK(is_by_warps(pass) == by_warps);
+        CHECK(pass.shared_bytes <= AttentionTarget().shared_bytes);
+        CHECK(pass.kernel.blocks > 0);
+      }
+    }
+    CHECK(passes_of(DType::f32, 300, {}, is_gradient).empty());
+    CHECK_FALSE(is_by_warps(passes_of(DType::f16, 64, {}, is_gradient, {.has_warp_products = false}).back()));
+  }
+}
+
+TEST_CASE("small shared memory makes plain tiles smaller") {
+  const AttentionPass large = passes_of(DType::f32, 64, {}, false).front();
+  const AttentionPass small = passes_of(DType::f32, 64, {}, false, {true, uint64_t{48} << 10}).front();
+  CHECK(small.shared_bytes <= uint64_t{48} << 10);
+  CHECK(small.kernel.blocks > large.kernel.blocks);
+}
+
+TEST_CASE("kernels of attention compile") {
+  std::string why;
+  const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc(why);
+  if (!nvrtc) TSL_SKIP(why);
+  const Attrs capped{.causal = true, .size = 7, .softcap = 2};
+  const std::tuple<DType, int64_t, Attrs, const char*> cases[] = {{DType::bf16, 64, {}, "sm_90"},
+                                                                  {DType::f16, 128, capped, "sm_80"},
+                                                                  {DType::f16, 200, capped, "sm_75"},
+                                                                  {DType::f32, 64, {}, "sm_90"},
+                                                                  {DType::f64, 32, capped, "sm_90"}};
+  for (const auto& [dtype, columns, attrs, arch] : cases) {
+    for (const bool is_gradient : {false, true}) {
+      for (const AttentionPass& pass : passes_of(dtype, columns, attrs, is_gradient)) {
+        CAPTURE(pass.kernel.readable, name_of(dtype), arch);
+        CHECK_FALSE(compile_only(*nvrtc, {pass.kernel.name(), pass.kernel.source()}, arch).empty());
+      }
+    }
+  }
+}
