@@ -33,7 +33,7 @@ void TensorNumbers::grow() {
 
 namespace {
 
-const Attrs kNoAttrs;
+const Attrs& kNoAttrs = *new Attrs;
 
 bool has_gradient(const Tensor& result) { return is_float(result.dtype()); }
 

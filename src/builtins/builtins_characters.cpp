@@ -52,7 +52,8 @@ class CaseTable {
     return code >= kFirst && code < kCount ? &texts_[code] : nullptr;
   }
   static const CaseTable& of(LetterCase to) {
-    static const CaseTable kLower(LetterCase::lower), kUpper(LetterCase::upper), kTitle(LetterCase::title);
+    static const CaseTable &kLower = *new CaseTable(LetterCase::lower), &kUpper = *new CaseTable(LetterCase::upper),
+                           &kTitle = *new CaseTable(LetterCase::title);
     return to == LetterCase::lower ? kLower : to == LetterCase::upper ? kUpper : kTitle;
   }
 

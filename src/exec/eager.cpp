@@ -19,7 +19,7 @@ void append(std::vector<uint64_t>& key, const Dims& dims) {
 class AttrsKey {
  public:
   AttrsKey(std::vector<uint64_t>& key, const Attrs& attrs) : key_(key) {
-    static const Attrs usual;
+    static const Attrs& usual = *new Attrs;
     const size_t at = key.size();
     key.push_back(0);
     Attrs::for_each_field([&](const char*, auto field) {

@@ -7,7 +7,7 @@
 namespace tsl::jit {
 
 const Value& part_of(const Value& map, const InputSource& source) {
-  static const Value kAbsent = Value::absent(), kTrue(true), kFalse(false);
+  static const Value &kAbsent = *new Value(Value::absent()), &kTrue = *new Value(true), &kFalse = *new Value(false);
   const Value* const found = map.as<Map>().find(source.key);
   if (source.kind == InputSource::Kind::presence) return found ? kTrue : kFalse;
   return found ? *found : kAbsent;

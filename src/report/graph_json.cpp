@@ -122,7 +122,7 @@ class Writer {
 
   /// Lists the attributes that differ from their defaults. A graph has one device, so that one is left out.
   Json attrs_json(const Attrs& attrs) {
-    static const Attrs defaults;
+    static const Attrs& defaults = *new Attrs;
     Json out = Json::object();
     Attrs::for_each_field([&](const char* name, auto field) {
       if constexpr (!std::is_same_v<decltype(field), Device Attrs::*>) {

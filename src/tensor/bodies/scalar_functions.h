@@ -367,7 +367,14 @@ TSL_FN float s_hypot(float a, float b) {
   const bool is_infinite = (x == infinity<float>()) | (y == infinity<float>());
   return select(is_infinite, infinity<float>(), s_sqrt(fused(p, p, q * q)) * back);
 }
-TSL_FN double s_hypot(double a, double b) { return TSL_LIBM(hypot)(opaque(a), opaque(b)); }
+TSL_FN double s_hypot(double a, double b) {
+  const double x = magnitude(a), y = magnitude(b), most = select(x > y, x, y), least = select(x > y, y, x);
+  const double scale = select(most > 0x1p500, 0x1p-600, select(most < 0x1p-450, 0x1p700, 1.0));
+  const double back = select(most > 0x1p500, 0x1p600, select(most < 0x1p-450, 0x1p-700, 1.0));
+  const double p = most * scale, q = least * scale;
+  const bool is_infinite = (x == infinity<double>()) | (y == infinity<double>());
+  return select(is_infinite, infinity<double>(), s_sqrt(fused(p, p, q * q)) * back);
+}
 TSL_SHORT_BINARY(s_hypot)
 
 // ---- Inverse hyperbolic functions, by log1p ------------------------------------------------------------------

@@ -189,7 +189,11 @@ template <class T> class FftKernel final : public exec::OpKernel {
   uint64_t workspace_bytes() const override { return bytes_each() * static_cast<uint64_t>(pool_.size()); }
 
   void run(const exec::OpCall& call) override {
-    if (n_ == 0 || rows_ == 0 || !call.results[0]) return;
+    if (rows_ == 0 || !call.results[0]) return;
+    if (n_ == 0) {  // sums of nothing
+      std::fill_n(reinterpret_cast<T*>(call.results[0]), rows_ * out_row(), T(0));
+      return;
+    }
     const auto blocks = static_cast<int64_t>((rows_ + lanes_ - 1) / lanes_);
     const auto* const in = reinterpret_cast<const T*>(call.operands[0]);
     auto* const out = reinterpret_cast<T*>(call.results[0]);
@@ -219,7 +223,7 @@ template <class T> class FftKernel final : public exec::OpKernel {
   }
   size_t rows_of(const graph::Node& node) const {
     const auto elements = static_cast<size_t>(element_count(node.shape).hint());
-    return n_ == 0 ? 0 : elements / out_row();
+    return out_row() == 0 ? 0 : elements / out_row();
   }
 
   /// The numbers of a row of the operand and of the result.

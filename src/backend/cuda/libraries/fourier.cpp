@@ -166,7 +166,7 @@ class FourierProvider final : public exec::OpKernelProvider {
   explicit FourierProvider(Gpu& gpu) : gpu_(gpu) {}
   std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
     if (node.op != Op::fft && node.op != Op::rfft && node.op != Op::irfft) return nullptr;
-    if (element_count(node.shape).hint() > kMostNumbers) return nullptr;
+    if (length_of(node) == 0 || element_count(node.shape).hint() > kMostNumbers) return nullptr;
     Transformer* const transformer = transformer_.open(gpu_);
     return transformer ? std::make_unique<FftKernel>(node, *transformer) : nullptr;
   }
