@@ -123,7 +123,10 @@ std::string without_memory_sizes(const std::string& output) {
 std::string comparable(const CorpusProgram& program, const std::string& output) {
   static const std::regex not_finite("-?inf|nan");
   const std::string text = without_memory_sizes(output);
-  return program.code.find("conv") == std::string::npos ? text : std::regex_replace(text, not_finite, "nan");
+  const bool convolves = program.code.find("return conv(") != std::string::npos ||
+                         program.code.find("return conv_transpose(") != std::string::npos ||
+                         program.code.find("sum(conv(") != std::string::npos;
+  return convolves ? std::regex_replace(text, not_finite, "nan") : text;
 }
 
 Differences differences(const CorpusProgram& program, const Bounds& bounds, Comparisons wanted) {
@@ -190,7 +193,7 @@ bool has(const CorpusProgram& program, const char* text) { return program.code.f
 bool has_products(const CorpusProgram& program) {
   // Derivatives of factorisations are products.
   for (const char* product : {" @ ", "matmul", "einsum", "nn.", "conv2d", "conv(", "conv_transpose(", "attention",
-                              "solve(", "qr(", "svd(", "lu_factor(", "fft", "eig"}) {
+                              "solve(", "qr(", "svd(", "lu_factor(", "fft(", "fft_pairs(", " eig(", "eig_pairs("}) {
     if (has(program, product)) return true;
   }
   return false;
