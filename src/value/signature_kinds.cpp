@@ -75,6 +75,7 @@ uint32_t tags_of(const TypeAlternative& type) {
   if (type.kind) return type.kind->fits ? ParameterInfo::kAnyTag : type.kind->tags;
   if (type.text) return kStrings;
   if (type.foreign) return bits(Tag::foreign);
+  if (type.is_complex) return bits(Tag::record);
   return bits(Tag::tensor) | (type.dtype == DType::boolean && !type.has_shape ? bits(Tag::boolean) : 0);
 }
 
