@@ -7,6 +7,7 @@
 #include "syntax/fail_at.h"
 #include "syntax/parser.h"
 #include "value/builtin.h"
+#include "value/numbers.h"
 
 namespace tsl {
 
@@ -78,8 +79,9 @@ TypeAlternative alternative(const Annotation& annotation, const Builtins* builti
   type.has_shape = annotation.has_shape;
   if (annotation.base) {
     const std::string& base = *annotation.base;
-    type.is_complex = base == "c64" || base == "c128";
-    type.dtype = type.is_complex ? (base == "c64" ? DType::f32 : DType::f64) : dtype_named(base);
+    type.dtype = complex_part_named(base);
+    type.is_complex = type.dtype.has_value();
+    if (!type.is_complex) type.dtype = dtype_named(base);
     const ValueKind* kind = kind_named(base);
     if (!type.dtype && !kind && builtins) type.foreign = builtins->foreign_type(annotation.base);
     if (!type.dtype && !kind && !type.foreign)

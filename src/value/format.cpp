@@ -157,13 +157,7 @@ std::string text_of_leaf(Context& context, const Value& value, Extent extent) {
   return "";
 }
 
-/// Joins the texts of a real and an imaginary part: "1.5-2.0i".
-std::string complex_text(const std::string& re, const std::string& im) {
-  return re + (im[0] == '-' || im[0] == '+' ? "" : "+") + im + "i";
-}
-
 const Value& part_of(const Value& z, size_t part) { return z.as<Record>().values[part]; }
-bool is_complex_tensor(const Value& v) { return is_complex(v) && part_of(v, 0).is(Tag::tensor); }
 
 std::string text_of_complex(Context& context, const Value& z, Extent extent) {
   const Value &re = part_of(z, 0), &im = part_of(z, 1);

@@ -100,4 +100,13 @@ Value apply_scalar(ScalarOp op, const Value& a, const Value& b) {
   return from_symbol(table.apply(op, left, right));
 }
 
+std::string_view complex_name_of(DType part) { return part == DType::f64 ? "c128" : "c64"; }
+
+std::optional<DType> complex_part_named(std::string_view name) {
+  for (const DType part : {DType::f32, DType::f64}) {
+    if (name == complex_name_of(part)) return part;
+  }
+  return std::nullopt;
+}
+
 }  // namespace tsl

@@ -1,5 +1,8 @@
-// Host numbers as Values: bools, ints, floats, and symbols of such numbers during a trace.
+// Numbers as Values: bools, ints, floats, symbols of such numbers during a trace, and complex ones (is_complex()).
 #pragma once
+
+#include <optional>
+#include <string_view>
 
 #include "tensor/op.h"
 #include "value/value.h"
@@ -35,6 +38,13 @@ Dim dim_of(const Value& integer);
 Value from_dim(Dim dim);
 /// Returns how many ints there are from begin up to but without end. Throws Failure (value) if no int can say so.
 Dim count_between(Dim begin, Dim end);
+
+/// Whether the value is a complex tensor, not a number.
+inline bool is_complex_tensor(const Value& v) { return is_complex(v) && v.as<Record>().values[0].is(Tag::tensor); }
+/// Returns the name of complex numbers whose parts have this dtype: "c64" for f32, "c128" for f64.
+std::string_view complex_name_of(DType part);
+/// Returns the dtype of the parts of complex numbers of that name; nothing if none are called so.
+std::optional<DType> complex_part_named(std::string_view name);
 
 /// Computes on host numbers. Bools count as ints, except in logic and comparisons of bools.
 Value apply_scalar(ScalarOp op, const Value& a);

@@ -8,6 +8,7 @@
 #include "tensor/tensor.h"
 #include "value/format.h"
 #include "value/map.h"
+#include "value/numbers.h"
 #include "value/signature.h"
 #include "value/tensor_display.h"
 #include "value/utf8.h"
@@ -178,7 +179,7 @@ std::string type_text(const Value& value) {
   if (value.is(Tag::list)) return fmt::format("list of {}", value.as<List>().items.size());
   if (value.is(Tag::map)) return fmt::format("map of {}", value.as<Map>().size());
   Items items;
-  if (is_complex(value) && value.as<Record>().values[0].is(Tag::tensor)) {
+  if (is_complex_tensor(value)) {
     const Tensor re = value.as<Record>().values[0].tensor();
     return fmt::format("complex {}", describe(re));
   }

@@ -205,10 +205,10 @@ std::string alternative_text(const TypeAlternative& type) {
   if (type.foreign) return type.foreign->name;
   std::string text;
   for (const TypeAlternative::Dim& dim : type.dims) text += (text.empty() ? "" : ", ") + dim_text(dim);
-  const std::string dtype = type.is_complex ? type.dtype == DType::f64 ? "c128" : "c64"
-                            : type.dtype    ? std::string(name_of(*type.dtype))
-                                            : "";
-  return dtype + (type.has_shape ? "[" + text + "]" : "");
+  const std::string_view dtype = !type.dtype       ? ""
+                                 : type.is_complex ? complex_name_of(*type.dtype)
+                                                   : name_of(*type.dtype);
+  return std::string(dtype) + (type.has_shape ? "[" + text + "]" : "");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ Tag type_tag(const Value& value) {
 /// Returns a tensor, or the real part of a complex one; null for other values.
 Tensor tensor_of(const Value& value) {
   if (value.is(Tag::tensor)) return value.tensor();
-  if (is_complex(value) && value.as<Record>().values[0].is(Tag::tensor)) return value.as<Record>().values[0].tensor();
+  if (is_complex_tensor(value)) return value.as<Record>().values[0].tensor();
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include "value/context.h"
 #include "value/format_spec.h"
 #include "value/host_tensor.h"
+#include "value/numbers.h"
 #include "value/runtime.h"
 
 namespace tsl {
@@ -225,13 +226,6 @@ std::string rows_of(Context& context, const Tensor& tensor, bool one_line, bool 
   return Rows(elements, column(elements), tensor.shape(), one_line).text();
 }
 
-/// Joins the texts of a real and an imaginary part: "1.5-2i". Blanks of the imaginary part follow it.
-std::string complex_text(std::string re, const std::string& im) {
-  const size_t begin = im.find_first_not_of(' '), end = im.find_last_not_of(' ') + 1;
-  const std::string number = im.substr(begin, end - begin);
-  return std::move(re) + (number[0] == '-' ? "" : "+") + number + "i" + std::string(im.size() - number.size(), ' ');
-}
-
 std::string complex_rows(Context& context, const Tensor& re, const Tensor& im, bool one_line, bool full) {
   if (re.rank() == 0) return complex_text(single(context, re), single(context, im));
   const int64_t count = size_of_shape(re.shape());
@@ -239,16 +233,24 @@ std::string complex_rows(Context& context, const Tensor& re, const Tensor& im, b
   const Elements reals(context, re, count > kThreshold && !full), imaginary(context, im, count > kThreshold && !full);
   std::vector<std::string> texts = column(reals);
   const std::vector<std::string> others = column(imaginary);
-  for (size_t i = 0; i < texts.size(); ++i) texts[i] = complex_text(std::move(texts[i]), others[i]);
+  for (size_t i = 0; i < texts.size(); ++i) {  // blanks around an imaginary part follow it
+    const std::string& other = others[i];
+    const size_t begin = other.find_first_not_of(' '), end = other.find_last_not_of(' ') + 1;
+    texts[i] = complex_text(texts[i], other.substr(begin, end - begin)) + other.substr(0, begin) + other.substr(end);
+  }
   return Rows(reals, std::move(texts), re.shape(), one_line).text();
 }
 
 std::string describe_complex(const Tensor& re) {
   const std::string type = describe(re.dtype(), re.shape());
-  return (re.dtype() == DType::f64 ? "c128" : "c64") + type.substr(type.find('['));
+  return std::string(complex_name_of(re.dtype())) + type.substr(type.find('['));
 }
 
 }  // namespace
+
+std::string complex_text(const std::string& re, const std::string& im) {
+  return re + (im[0] == '-' || im[0] == '+' ? "" : "+") + im + "i";
+}
 
 std::string display_tensor(Context& context, const Tensor& tensor, bool full) {
   const Tensor known = context.runtime().read(tensor);

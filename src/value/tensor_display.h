@@ -16,6 +16,8 @@ std::string display_tensor(Context&, const Tensor& tensor, bool full = false);
 /// type.
 std::string display_tensor_inline(Context&, const Tensor& tensor, bool full = false);
 
+/// Joins the texts of a real and an imaginary part: "1.5-2.0i".
+std::string complex_text(const std::string& re, const std::string& im);
 /// Formats a complex tensor of these parts likewise: "c64[2]", then rows of "1.+2.i".
 std::string display_complex(Context&, const Tensor& re, const Tensor& im, bool full = false);
 std::string display_complex_inline(Context&, const Tensor& re, const Tensor& im, bool full = false);

@@ -56,12 +56,11 @@ const Value* complex_form(Context& context, std::string_view name) {
 }
 
 /// Whether the first item, at any depth that a tensor may have, is complex.
-bool begins_complex(Value item) {
-  for (int depth = 0; depth < kMaxRank && item.is(Tag::list) && !item.as<List>().items.empty(); ++depth) {
-    const Value first = item.as<List>().items.front();
-    item = first;
-  }
-  return is_complex(item);
+bool begins_complex(const Value& first) {
+  const Value* item = &first;
+  for (int depth = 0; depth < kMaxRank && item->is(Tag::list) && !item->as<List>().items.empty(); ++depth)
+    item = &item->as<List>().items.front();
+  return is_complex(*item);
 }
 
 }  // namespace
@@ -123,7 +122,7 @@ Value complex_field(Context& context, const Value& z, const std::string& field) 
   const Name name = context.names().intern(field);
   if (field == "T") return make_complex(context, get_field(context, re, name), get_field(context, im, name));
   if (field == "dtype")
-    return *context.builtins().find(context.names().intern(re.tensor_data()->dtype == DType::f64 ? "c128" : "c64"));
+    return *context.builtins().find(context.names().intern(complex_name_of(re.tensor_data()->dtype)));
   return get_field(context, re, name);
 }
 

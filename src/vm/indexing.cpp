@@ -190,8 +190,6 @@ void set_in_list(Context& context, Value& object, const IndexItem& item, Value v
   }
 }
 
-bool is_complex_tensor(const Value& v) { return is_complex(v) && v.as<Record>().values[0].is(Tag::tensor); }
-
 /// Whether the only index is a str, the key of a record.
 bool is_text_key(std::span<const IndexItem> items) { return items.size() == 1 && is_text(items[0].value); }
 

@@ -1,7 +1,6 @@
 // Defines Fourier transforms along the last axis. A complex number is a pair of floats: its real and its imaginary part
 // lie along a last axis of extent 2. No transform divides by the length, so that each one's derivative is another.
-#include "base/error_names.h"
-#include "tensor/rows/op_rows.h"
+#include "tensor/rows/matrices.h"
 
 namespace tsl::rows {
 
@@ -12,11 +11,8 @@ constexpr int64_t kMostLength = int64_t{1} << 30;
 OpTraits transform_traits() { return unfused_traits(Category::fourier, AxisUse::none, std::nullopt); }
 
 const Tensor& expect_floats(const char* op, Operands operands) {
-  const Tensor& x = operands[0].tensor;
-  if (x.dtype() != DType::f32 && x.dtype() != DType::f64)
-    fail_with(ErrorName::wrong_dtype, fmt::format("{}: expected f32 or f64, got {}", op, describe(x)),
-              {"`f32(x)` converts a tensor"});
-  return x;
+  check_dtype(op, operands[0].tensor);
+  return operands[0].tensor;
 }
 
 void check_length(const char* op, const Tensor& x, const Dim& n) {

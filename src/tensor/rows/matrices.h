@@ -1,4 +1,5 @@
-// What the rows of factorisations share: checks of their operands, and descriptions of their failures.
+// What the rows of ops on f32 and f64 alone share, mainly factorisations: checks of their operands, and descriptions of
+// their failures.
 #pragma once
 
 #include "base/error_names.h"

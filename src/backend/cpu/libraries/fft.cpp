@@ -50,9 +50,9 @@ std::vector<size_t> radices_of(size_t n) {
 /// The tables of a length with small factors.
 template <class T> class Passes {
  public:
-  explicit Passes(size_t n) : n_(n), radices_(radices_of(n)) {
+  explicit Passes(size_t n) : n_(n) {
     size_t groups = n, width = 1;
-    for (const size_t radix : radices_) {
+    for (const size_t radix : radices_of(n)) {
       groups /= radix;
       std::vector<T> twiddles(std::max<size_t>(1, 2 * groups * (radix - 1))), roots;
       for (size_t p = 0; p < groups; ++p) {
@@ -87,7 +87,6 @@ template <class T> class Passes {
     std::vector<T> twiddles, roots;
   };
   size_t n_;
-  std::vector<size_t> radices_;
   std::vector<Step> steps_;
 };
 
@@ -131,11 +130,11 @@ template <class T> class Transform {
     filter_ = std::move(pairs);
   }
 
-  size_t size() const { return n_; }
-  /// The distance of the two planes that run() works on, of which the first size() elements of each lane count.
+  /// The distance of the two planes that run() works on, of which the first n elements of each lane count.
   size_t plane(size_t lanes) const { return passes_.size() * lanes + kPadding; }
 
-  /// Transforms the first size() elements of planes. Returns the planes with the result, one of the two.
+  /// Transforms the first n elements of planes, where n is the length. Returns the planes with the result, one of the
+  /// two.
   T* run(const FftKernels& kernels, T* planes, T* other, size_t lanes) const {
     const size_t m = passes_.size(), plane = this->plane(lanes);
     if (filter_.empty()) return passes_.run(kernels, planes, other, plane, lanes);

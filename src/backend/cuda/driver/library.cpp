@@ -146,6 +146,11 @@ std::string missing_text(std::string_view what, const std::string& library, std:
       what, names, debian, package);
 }
 
+void fail_call(std::string_view library, bool is_out_of_memory, std::string_view doing, std::string_view said) {
+  fail(is_out_of_memory ? ErrorName::out_of_memory : ErrorName::device_failed, "{} failed {}: {}", library, doing,
+       said);
+}
+
 void check_major(const Library& library, int major, int driver_version) {
   if (driver_version == 0 || major <= driver_version / 1000) return;
   fail(ErrorName::library_unusable,

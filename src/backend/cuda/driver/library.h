@@ -45,6 +45,10 @@ std::vector<std::string> names_of(const std::string& library, int driver_version
 /// Says that a library of the toolkit is missing and how to install it: the names of its Debian and PyPI packages.
 std::string missing_text(std::string_view what, const std::string& library, std::string_view debian,
                          std::string_view pypi, int driver_version, int majors_behind = 0);
+/// Fails with what a library's call said: out of memory, or else (device). "cuFFT failed planning a transform: status
+/// 5".
+[[noreturn]] void fail_call(std::string_view library, bool is_out_of_memory, std::string_view doing,
+                            std::string_view said);
 /// Fails (device) if a library is of a newer major version than the driver.
 void check_major(const Library& library, int major, int driver_version);
 /// Returns a text that changes if libraries may have been installed or the search path has changed.

@@ -1,7 +1,5 @@
 #include "backend/cuda/libraries/cublas.h"
 
-#include "base/error_names.h"
-
 namespace tsl::cuda {
 
 Cublas::Cublas(int driver_version)
@@ -18,8 +16,7 @@ Cublas::Cublas(int driver_version)
 
 void Cublas::fail_on(cublasStatus_t status, std::string_view doing) const {
   const char* text = cublasGetStatusString(status);
-  const ErrorName name = status == CUBLAS_STATUS_ALLOC_FAILED ? ErrorName::out_of_memory : ErrorName::device_failed;
-  fail(name, "cuBLAS failed {}: {}", doing, text ? text : "unknown status");
+  fail_call("cuBLAS", status == CUBLAS_STATUS_ALLOC_FAILED, doing, text ? text : "unknown status");
 }
 
 }  // namespace tsl::cuda

@@ -1,7 +1,5 @@
 #include "backend/cuda/libraries/cublaslt.h"
 
-#include "base/error_names.h"
-
 namespace tsl::cuda {
 
 CublasLt::CublasLt(int driver_version)
@@ -16,8 +14,7 @@ CublasLt::CublasLt(int driver_version)
 
 void CublasLt::fail_on(cublasStatus_t status, std::string_view doing) const {
   const char* text = cublasLtGetStatusString(status);
-  const ErrorName name = status == CUBLAS_STATUS_ALLOC_FAILED ? ErrorName::out_of_memory : ErrorName::device_failed;
-  fail(name, "cuBLASLt failed {}: {}", doing, text ? text : "unknown status");
+  fail_call("cuBLASLt", status == CUBLAS_STATUS_ALLOC_FAILED, doing, text ? text : "unknown status");
 }
 
 }  // namespace tsl::cuda

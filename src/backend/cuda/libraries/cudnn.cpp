@@ -22,8 +22,7 @@ Cudnn::Cudnn(int driver_version)
 }
 
 void Cudnn::fail_on(int status, std::string_view doing) {
-  const ErrorName name = status == kAllocFailed ? ErrorName::out_of_memory : ErrorName::device_failed;
-  fail(name, "cuDNN failed {}: status {}", doing, status);
+  fail_call("cuDNN", status == kAllocFailed, doing, fmt::format("status {}", status));
 }
 
 }  // namespace tsl::cuda

@@ -1,6 +1,6 @@
 #include "backend/cuda/libraries/cufft.h"
 
-#include "base/error_names.h"
+#include "base/error.h"
 
 namespace tsl::cuda {
 
@@ -21,8 +21,7 @@ Cufft::Cufft(int driver_version)
 }
 
 void Cufft::fail_on(int status, std::string_view doing) {
-  const ErrorName name = status == cufft::kAllocFailed ? ErrorName::out_of_memory : ErrorName::device_failed;
-  fail(name, "cuFFT failed {}: status {}", doing, status);
+  fail_call("cuFFT", status == cufft::kAllocFailed, doing, fmt::format("status {}", status));
 }
 
 }  // namespace tsl::cuda

@@ -1,6 +1,6 @@
 #include "backend/cuda/libraries/cusolver.h"
 
-#include "base/error_names.h"
+#include "base/error.h"
 
 namespace tsl::cuda {
 
@@ -21,8 +21,7 @@ Cusolver::Cusolver(int driver_version)
 }
 
 void Cusolver::fail_on(int status, std::string_view doing) {
-  const ErrorName name = status == cusolver::kAllocFailed ? ErrorName::out_of_memory : ErrorName::device_failed;
-  fail(name, "cuSOLVER failed {}: status {}", doing, status);
+  fail_call("cuSOLVER", status == cusolver::kAllocFailed, doing, fmt::format("status {}", status));
 }
 
 }  // namespace tsl::cuda
