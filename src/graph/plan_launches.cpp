@@ -23,10 +23,10 @@ struct ProgramHash {
 }  // namespace
 
 bool same_program(const Kernel& a, const Kernel& b) {
-  if (a.written != b.written || a.name != b.name) return false;
+  if (a.kind != b.kind || a.written != b.written || a.name != b.name) return false;
   return std::equal(a.program.begin(), a.program.end(), b.program.begin(), b.program.end(),
                     [](const Instr& x, const Instr& y) {
-                      return x.kind == y.kind && x.op == y.op && x.dtype == y.dtype &&
+                      return x.kind == y.kind && x.level == y.level && x.op == y.op && x.dtype == y.dtype &&
                              x.operand_dtype == y.operand_dtype && x.is_guarded == y.is_guarded && x.a == y.a &&
                              x.b == y.b && x.c == y.c && x.scalar == y.scalar && x.symbol == y.symbol;
                     });
@@ -48,7 +48,7 @@ void make_launches(Plan& plan, std::pmr::memory_resource* memory) {
   for (uint32_t k = 0; k < plan.kernels.size(); ++k) {
     const Kernel& kernel = plan.kernels[k];
     auto launch = static_cast<int64_t>(plan.launches.size());
-    if (kernel.kind == Template::pointwise) {
+    if (kernel.kind != Template::op) {
       int64_t after = -1;  // the last launch that this kernel depends on
       const size_t waiting = kernel.buffers.size() - (writes_part(plan, kernel) ? 1 : 0);  // parts need no order
       for (size_t i = 0; i < waiting; ++i) after = std::max(after, written_in[kernel.buffers[i]]);

@@ -85,12 +85,12 @@ constexpr Rule<LaunchSubject> kLaunchRules[] = {
        return !s.kernels().empty() && std::all_of(s.kernels().begin(), s.kernels().end(),
                                                   [&](uint32_t k) { return k < s.plan.kernels.size(); });
      }},
-    {"A launch of several kernels runs one pointwise program.",
+    {"A launch of several kernels runs one program, and no op's own kernel.",
      [](const LaunchSubject& s) {
        const Kernel& first = s.plan.kernels[s.kernels()[0]];
        if (s.kernels().size() == 1) return true;
        return std::all_of(s.kernels().begin(), s.kernels().end(), [&](uint32_t k) {
-         return s.plan.kernels[k].kind == Template::pointwise && same_program(first, s.plan.kernels[k]);
+         return s.plan.kernels[k].kind != Template::op && same_program(first, s.plan.kernels[k]);
        });
      }},
 };

@@ -89,7 +89,7 @@ void add_launch_cases(std::vector<SpecCase>& cases) {
   };
   add_case("A launch runs kernels of the plan, at least one.", product_plan,
            [](Plan& p) { p.launches.emplace_back(); });
-  add_case("A launch of several kernels runs one pointwise program.", product_plan, [](Plan& p) {
+  add_case("A launch of several kernels runs one program, and no op's own kernel.", product_plan, [](Plan& p) {
     p.launches = {{0, 1}, {2}, {3}};
   });
   add_case("Every kernel is launched once.", product_plan, [](Plan& p) { p.launches.pop_back(); });

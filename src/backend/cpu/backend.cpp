@@ -122,15 +122,15 @@ class CpuExecutable : public exec::Executable {
     }
   }
 
-  /// Runs a multi-tensor launch: large kernels one after the other, each on all threads; then small kernels in groups,
-  /// distributed over the threads.
+  /// Runs a multi-tensor launch: reductions and large kernels one after the other, each on all threads; then small
+  /// kernels in groups, distributed over the threads.
   void run_table(const std::vector<uint32_t>& launch, RunState& state) {
     small_.clear();
     groups_.assign(1, 0);
     int64_t work = 0;
     for (uint32_t kernel : launch) {
       const int64_t own = tiles_[kernel]->work();
-      if (own >= kParallelWork) {
+      if (own >= kParallelWork || plan_.kernels[kernel].kind != graph::Template::pointwise) {
         runner(kernel, state).run();
         continue;
       }

@@ -111,26 +111,39 @@ struct TextsHash {
   size_t operator()(const Texts& texts) const { return KernelTextHash()(*texts.vectorized); }
 };
 
-/// Groups kernels whose sources are equal, both vectorized and scalar. Each group becomes one CUDA kernel.
-std::vector<size_t> find_groups(const std::vector<CudaKernel>& vectorized, const std::vector<CudaKernel>& scalar) {
-  std::unordered_map<Texts, size_t, TextsHash> numbers;
-  std::vector<size_t> group;
-  for (size_t i = 0; i < vectorized.size(); ++i) {
-    group.push_back(numbers.try_emplace({&vectorized[i].text, &scalar[i].text}, numbers.size()).first->second);
-  }
-  return group;
-}
+/// The CUDA kernels of each kernel of a launch, with scratch memory and counters of their own.
+struct Members {
+  std::vector<std::vector<CudaKernel>> kernels;
+  uint64_t scratch_bytes = 0, arrivals = 0;
 
-std::vector<CudaKernel> join_groups(const std::vector<CudaKernel>& kernels, const std::vector<size_t>& group) {
-  std::vector<CudaKernel> out;
-  std::vector<std::vector<const CudaKernel*>> groups;
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    groups.resize(std::max(groups.size(), group[i] + 1));
-    groups[group[i]].push_back(&kernels[i]);
+  void add(GeneratedKernels generated) {
+    for (CudaKernel& cuda_kernel : generated.kernels) {
+      for (KernelArg& argument : cuda_kernel.arguments) {
+        if (argument.kind == KernelArg::Kind::scratch) argument.scratch += scratch_bytes;
+        if (argument.kind == KernelArg::Kind::arrivals) argument.scratch += arrivals;
+      }
+    }
+    scratch_bytes += graph::aligned(generated.scratch_bytes);
+    arrivals += generated.arrivals;
+    kernels.push_back(std::move(generated.kernels));
   }
-  for (const std::vector<const CudaKernel*>& members : groups)
-    out.push_back(members.size() == 1 ? *members[0] : make_multi_tensor_kernel(members));
-  return out;
+};
+
+/// Joins the kernels at one place of all members: those whose sources are equal, both vectorized and scalar, become one
+/// CUDA kernel.
+void join_place(size_t place, const Members& vectorized, const Members& scalar, bool takes_vectorized,
+                std::vector<CudaKernel>& out) {
+  std::unordered_map<Texts, size_t, TextsHash> numbers;
+  std::vector<std::vector<const CudaKernel*>> groups;
+  for (size_t i = 0; i < vectorized.kernels.size(); ++i) {
+    if (place >= vectorized.kernels[i].size()) continue;
+    const CudaKernel &wide = vectorized.kernels[i][place], &narrow = scalar.kernels[i][place];
+    const size_t group = numbers.try_emplace({&wide.text, &narrow.text}, numbers.size()).first->second;
+    groups.resize(numbers.size());
+    groups[group].push_back(takes_vectorized ? &wide : &narrow);
+  }
+  for (const std::vector<const CudaKernel*>& group : groups)
+    out.push_back(group.size() == 1 ? *group[0] : make_multi_tensor_kernel(group));
 }
 
 }  // namespace
@@ -141,20 +154,18 @@ bool is_op(const Plan& plan, const std::vector<uint32_t>& launch) {
 
 GeneratedKernels generate_launch(const Plan& plan, const std::vector<uint32_t>& launch, bool vectorized,
                                  const LaunchParameters& parameters) {
-  const Kernel& first = plan.kernels[launch[0]];
-  GeneratedKernels out = generate(first, plan, vectorized, parameters);
-  if (launch.size() == 1) return out;
-  // A multi-tensor launch contains pointwise kernels only; they need no scratch memory.
-  const auto add = [&](std::vector<CudaKernel>& kernels, GeneratedKernels more) {
-    std::move(more.kernels.begin(), more.kernels.end(), std::back_inserter(kernels));
-  };
-  std::vector<CudaKernel> others = generate(first, plan, !vectorized, parameters).kernels;
-  for (uint32_t k : std::span(launch).subspan(1)) {
-    add(out.kernels, generate(plan.kernels[k], plan, vectorized, parameters));
-    add(others, generate(plan.kernels[k], plan, !vectorized, parameters));
+  if (launch.size() == 1) return generate(plan.kernels[launch[0]], plan, vectorized, parameters);
+  Members members[2];  // scalar, vectorized
+  LaunchParameters joined = parameters;
+  joined.is_joined = true;
+  for (const bool is_vectorized : {false, true}) {
+    for (uint32_t k : launch) members[is_vectorized].add(generate(plan.kernels[k], plan, is_vectorized, joined));
   }
-  out.kernels =
-      join_groups(out.kernels, vectorized ? find_groups(out.kernels, others) : find_groups(others, out.kernels));
+  const Members& taken = members[vectorized];
+  size_t places = 0;
+  for (const std::vector<CudaKernel>& kernels : taken.kernels) places = std::max(places, kernels.size());
+  GeneratedKernels out{{}, taken.scratch_bytes, taken.arrivals};
+  for (size_t place = 0; place < places; ++place) join_place(place, members[1], members[0], vectorized, out.kernels);
   return out;
 }
 

@@ -18,6 +18,7 @@ struct LaunchParameters {
   int transpose_tile = 64;      // the largest side of a square that passes through shared memory
   int row_threads = 0;  // for each row that is one block of the reduction order; 0: by length and number of rows
   int resident_threads = 1024;  // that share a multiprocessor in reductions that hold many loads: limits registers
+  bool is_joined = false;       // with equal kernels in a launch: a text for rows of any length saves launches
 
   friend bool operator==(const LaunchParameters&, const LaunchParameters&) = default;
 };

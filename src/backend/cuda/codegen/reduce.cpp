@@ -9,9 +9,12 @@ namespace tsl::cuda {
 
 GeneratedKernels generate_reduce(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized,
                                  const LaunchParameters& parameters) {
-  switch (reduce_form(shape_of(kernel))) {
+  const ReduceShape shape = shape_of(kernel);
+  const bool is_one_row = shape.rows == 1 && shape.length > 0 && !shape.across;
+  if (parameters.is_joined && is_one_row) return generate_blocks(kernel, plan, vectorized, true);
+  switch (reduce_form(shape)) {
     case ReduceForm::rows: return generate_rows(kernel, plan, vectorized, parameters);
-    case ReduceForm::blocks: return generate_blocks(kernel, plan, vectorized);
+    case ReduceForm::blocks: return generate_blocks(kernel, plan, vectorized, false);
     case ReduceForm::columns: return generate_columns(kernel, plan, vectorized, parameters);
   }
   return {};

@@ -23,7 +23,9 @@ constexpr int vector_width(size_t element_bytes) { return element_bytes >= 4 ? 2
 
 class BlocksWriter : ReduceWriter {
  public:
-  BlocksWriter(const Kernel& kernel, const graph::Plan& plan) : ReduceWriter(kernel, plan) {}
+  BlocksWriter(const Kernel& kernel, const graph::Plan& plan, bool is_joined) : ReduceWriter(kernel, plan) {
+    if (is_joined) least_array_ = kReduceBlock;
+  }
 
   GeneratedKernels write(bool vectorized) {
     if (const int width = vector_width(most_bytes()); vectorized && may_vectorize(inner_loop(), width))
@@ -129,8 +131,8 @@ class BlocksWriter : ReduceWriter {
 
 }  // namespace
 
-GeneratedKernels generate_blocks(const Kernel& kernel, const graph::Plan& plan, bool vectorized) {
-  return BlocksWriter(kernel, plan).write(vectorized);
+GeneratedKernels generate_blocks(const Kernel& kernel, const graph::Plan& plan, bool vectorized, bool is_joined) {
+  return BlocksWriter(kernel, plan, is_joined).write(vectorized);
 }
 
 }  // namespace tsl::cuda

@@ -178,7 +178,7 @@ void ReduceWriter::bring_together(KernelWriter& writer, Team team) {
       writer.line("if (threadIdx.x >= {}) return;", kRowThreads);
       team.threads = kRowThreads;
     }
-    const LaneForm form = array_form(kernel_, reduces_, std::min(count, kReduceBlock));
+    const LaneForm form = array_form(kernel_, reduces_, std::min(std::max(count, least_array_), kReduceBlock));
     emit_team_rows(writer, team, team.share_memory || form.threads <= kWarp ? form : LaneForm{}, level);
     position = fmt::format("part{}", level);
     results = 1;

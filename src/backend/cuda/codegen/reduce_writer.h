@@ -78,6 +78,7 @@ class ReduceWriter {
   TotalOperands totals_;
   int64_t rows_, length_, blocks_;
   bool is_two_pass_;
+  int64_t least_array_ = 0;  // partial results are combined as if there were so many
   int vector_loop_ = -1, width_ = 1;
   bool by_vectors_ = false;
 
@@ -105,8 +106,9 @@ class ReduceWriter {
   std::vector<bool> is_shared_;  // by register: whether a thread computes the value once for its columns
 };
 
-/// Generates the reduction of long rows, whose blocks are spread over many blocks of threads.
-GeneratedKernels generate_blocks(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized);
+/// Generates the reduction of long rows, whose blocks are spread over many blocks of threads. `is_joined`: as in
+/// LaunchParameters.
+GeneratedKernels generate_blocks(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized, bool is_joined);
 /// Generates a reduction in which neighbouring threads read neighbouring columns.
 GeneratedKernels generate_columns(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized,
                                   const LaunchParameters& parameters);

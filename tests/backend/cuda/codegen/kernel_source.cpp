@@ -167,6 +167,16 @@ Plan updates(const std::vector<Shape>& shapes) {
   return plan_of(std::move(g));
 }
 
+/// Makes the sum of squares of several tensors.
+Plan squares(const std::vector<Shape>& shapes) {
+  Graph g;
+  for (const Shape& shape : shapes) {
+    const NodeId x = input(g, shape);
+    give(g, reduce(g, Op::sum, add(g, Op::mul, {read(g, x), read(g, x)}), 0, false));
+  }
+  return plan_of(std::move(g));
+}
+
 Plan quotient() {
   Graph g;
   const NodeId a = input(g, {100}, DType::i64), b = input(g, {100}, DType::i64);
@@ -402,6 +412,25 @@ TEST_CASE("equal kernels are one multi-tensor launch") {
   CHECK(count(table.source(), "extern \"C\"") == 1);
 }
 
+TEST_CASE("sums of many tensors are a launch, each with scratch memory and counters of its own") {
+  const Plan plan = squares({{768}, {3072}, {50}, {100'000}, {300'000}, {700'000}});
+  REQUIRE(plan.launches.size() == 1);
+  const GeneratedKernels generated = generate_launch(plan, plan.launches[0], true);
+  REQUIRE(generated.kernels.size() == 2);  // rows of one block of the reduction order, and of several
+  CHECK(generated.kernels[0].readable.ends_with("_table3"));
+  CHECK(generated.kernels[1].readable.ends_with("_table3"));
+  for (const KernelArg::Kind kind : {KernelArg::Kind::scratch, KernelArg::Kind::arrivals}) {
+    std::set<uint64_t> places;
+    for (const CudaKernel& cuda_kernel : generated.kernels) {
+      for (const KernelArg& argument : cuda_kernel.arguments) {
+        if (argument.kind == kind) CHECK(places.insert(argument.scratch).second);
+      }
+    }
+    CHECK(places.size() >= 3);
+    CHECK(*places.rbegin() < (kind == KernelArg::Kind::scratch ? generated.scratch_bytes : generated.arrivals));
+  }
+}
+
 TEST_CASE("numbers that all entries of a table have in common are parameters of their own") {
   const Plan plan = updates({{100}, {200}, {300}});
   std::vector<CudaKernel> kernels = kernels_of(plan, false);
@@ -469,6 +498,7 @@ TEST_CASE("generated kernels compile") {
   plans.push_back(gathered());
   plans.push_back(quotient());
   plans.push_back(updates({{100}, {100}}));
+  plans.push_back(squares({{700}, {3000}, {100'000}, {300'000}}));
   std::vector<KernelSource> sources;
   std::set<std::string> names;
   for (const Plan& plan : plans) {
