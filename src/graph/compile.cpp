@@ -71,7 +71,12 @@ Plan make_plan(Graph graph, const PlanOptions& options, const DeviceTraits& devi
   // Temporary data: most graphs are small, and all of it is freed at once.
   std::byte local[8 * 1024];
   std::pmr::monotonic_buffer_resource scratch(local, sizeof local);
-  const Fusion fusion = fuse(plan.graph, observer && observer->wants_reasons(), device.resident, &scratch);
+  const bool explains = observer && observer->wants_reasons();
+  Fusion fusion = fuse(plan.graph, explains, device.resident, &scratch);
+  OnRecompute on_decision;
+  if (explains)
+    on_decision = [&](const Node& node, const char* decision) { observer->on_recompute(options, node, decision); };
+  compute_again(plan.graph, fusion, on_decision);
   if (observer) observer->on_fusion(options, plan.graph, fusion);
   lower(plan, fusion, &scratch);
   if (enforces_specification()) verify_kernels(plan, "lower");

@@ -129,7 +129,7 @@ struct Kernel {
   uint32_t written = 0;           // the number of buffers it writes, which are the last ones
   NodeId op_node = kNoNode;       // Template::op
   std::vector<uint8_t> results;   // Template::op: the number of the result in each buffer that it writes
-  std::vector<NodeId> nodes;      // the fused nodes, in order
+  std::vector<NodeId> nodes;      // the fused nodes, in order; some may be of other kernels, too
   std::string name;               // readable: "mul_add_sum"
 };
 

@@ -263,6 +263,76 @@ bool has_tensor_operand(const std::vector<Arg>& args) {
   return false;
 }
 
+/// Returns the operand that a node computes element by element, if it has one tensor operand and reads all of it in
+/// order; null for any other node.
+const Arg* mapped_operand(const Graph& graph, const Node& node) {
+  if (node.is_input || node.has_parts() || node.may_fail() || !is_elementwise(node.def())) return nullptr;
+  const Arg* only = nullptr;
+  for (const Arg& arg : node.args) {
+    if (!arg.is_tensor()) continue;
+    if (only) return nullptr;
+    only = &arg;
+  }
+  return only && reads_all_in_order(graph, *only) ? only : nullptr;
+}
+
+/// Whether a node's elements are in memory even if nothing takes single ones.
+bool is_in_memory(const Node& node) { return node.is_input || node.def().traits.fuses_as == FusesAs::nothing; }
+
+/// Returns the functions, the last one first, before which node `id` can take its elements: the functions then compute
+/// what is taken alone, and memory holds their operand, which is there anyway or smaller. Empty for any other node.
+std::vector<NodeId> functions_after_take(const Graph& graph, NodeId id) {
+  const Node& node = graph[id];
+  if (node.is_input || node.op != Op::take || !node.args[0].is_tensor()) return {};
+  const Node& source = graph[node.args[0].node];
+  if (element_count(node.shape).hint() > element_count(source.shape).hint()) return {};
+  std::vector<NodeId> functions;
+  size_t count = 0;
+  NodeId at = node.args[0].node;
+  while (const Arg* operand = mapped_operand(graph, graph[at])) {
+    functions.push_back(at);
+    at = operand->node;
+    if (is_in_memory(graph[at]) || size_of(graph[at].dtype) < size_of(source.dtype)) count = functions.size();
+  }
+  functions.resize(count);
+  return functions;
+}
+
+/// Replaces node `id` by the functions of what it takes of their operand.
+void take_before(const Graph& graph, NodeId id, const std::vector<NodeId>& functions, Copier& copier) {
+  Node take = graph[id];
+  take.args[0].node = mapped_operand(graph, graph[functions.back()])->node;
+  take.dtype = graph[take.args[0].node].dtype;
+  for (Arg& arg : take.args) {
+    if (arg.is_tensor()) arg.node = copier.renamed(arg.node);
+  }
+  NodeId last = copier.add(std::move(take));
+  for (size_t i = functions.size(); i-- > 0;) {
+    Node function = graph[functions[i]];
+    function.shape = graph[id].shape;
+    function.order = graph[id].order;
+    for (Arg& arg : function.args) {
+      if (arg.is_tensor()) arg = all_of(last, function.shape);
+    }
+    last = copier.add(std::move(function));
+  }
+  copier.replace(id, last);
+}
+
+/// Makes takes of functions functions of takes.
+Graph take_first(Graph graph) {
+  NodeId first = 0;
+  while (first < graph.size() && functions_after_take(graph, first).empty()) ++first;
+  if (first == graph.size()) return graph;
+  Copier copier(graph);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const std::vector<NodeId> functions = functions_after_take(graph, id);
+    if (functions.empty()) copier.keep(id);
+    else take_before(graph, id, functions, copier);
+  }
+  return dead_code(copier.finish());
+}
+
 bool is_fill(const Node& node) { return !node.is_input && node.op == Op::fill; }
 
 /// Whether the node can take constants as operands and can be folded to a constant.
@@ -362,7 +432,7 @@ Graph unroll(const Graph& graph, const std::function<bool(NodeId)>& chosen) {
 Graph simplify(Graph graph) {
   bool is_simple = true;
   for (NodeId id = 0; id < graph.size() && is_simple; ++id) is_simple = !may_simplify(graph, graph[id]);
-  if (is_simple) return graph;
+  if (is_simple) return take_first(std::move(graph));
   Copier copier(graph);
   // Nodes that are one constant everywhere. Such a constant can be a scalar operand instead: fill() rounds to the dtype
   // exactly as a scalar operand of that dtype does.
@@ -401,7 +471,7 @@ Graph simplify(Graph graph) {
     }
     copier.keep(id, std::move(node));
   }
-  return dead_code(copier.finish());
+  return take_first(dead_code(copier.finish()));
 }
 
 Graph absorb_epilogues(Graph graph, const std::function<bool(const Node&)>& has_epilogue) {

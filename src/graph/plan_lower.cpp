@@ -49,6 +49,8 @@ class KernelBuilder {
       if (buffer_of_[id] >= 0) emit_store(id);
     }
     kernel_.nodes.assign(group_.nodes.begin(), group_.nodes.end());
+    kernel_.nodes.insert(kernel_.nodes.end(), made_again_.begin(), made_again_.end());
+    std::sort(kernel_.nodes.begin(), kernel_.nodes.end());
     if (kernel_.name.empty()) kernel_.name = name_of(graph_[group_.nodes[0]]);  // a fill, which is no instruction
     return std::move(kernel_);
   }
@@ -216,6 +218,7 @@ class KernelBuilder {
   Reg operand(const Arg& arg, Level level, DType dtype, std::optional<Reg> guard = {}) {
     if (!arg.is_tensor()) return scalar(arg, dtype, level);
     if (fusion_.group_of[arg.node] == group_id_) return register_of_[arg.node];
+    if (fusion_.computes(group_id_, arg.node)) return again(arg.node);
     Instr instr{Instr::Kind::load};
     instr.level = level;
     instr.dtype = instr.operand_dtype = graph_[arg.node].dtype;
@@ -225,6 +228,15 @@ class KernelBuilder {
     instr.a = guard.value_or(0);
     instr.node = arg.node;
     return push_once(instr);
+  }
+
+  /// Returns the register of a node of another group, which this kernel computes again.
+  Reg again(NodeId id) {
+    if (std::find(made_again_.begin(), made_again_.end(), id) == made_again_.end()) {
+      emit_map(id);
+      made_again_.push_back(id);
+    }
+    return register_of_[id];
   }
 
   Reg scalar(const Arg& arg, DType dtype, Level level) {
@@ -322,7 +334,8 @@ class KernelBuilder {
   int group_id_;
   const std::pmr::vector<int>& buffer_of_;
   Kernel kernel_;
-  std::pmr::vector<Reg>& register_of_;  // by node; valid for nodes of the group
+  std::pmr::vector<Reg>& register_of_;  // by node; valid for nodes of the group, and what it computes again
+  std::vector<NodeId> made_again_;
 };
 
 /// Whether a part is a range of this loop alone, and so, in whole rows, of this and the next loop as one.
@@ -400,15 +413,23 @@ class Lowering {
   void make_temporaries() {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       const Node& node = graph_[id];
-      const bool is_op = !node.is_input && fusion_.groups[fusion_.group_of[id]].is_op;
+      const int group = fusion_.group_of[id];
+      if (group < 0) continue;
+      const bool is_op = fusion_.groups[group].is_op;
       if (is_op && !node.has_results() && buffer_of_[id] < 0) {
         add_buffer(id, Buffer::Kind::temporary, 0);  // kept even if unused: its error may be needed
       }
-      if (node.is_result()) continue;
-      for (const Arg& arg : node.args) {
-        if (!arg.is_tensor() || buffer_of_[arg.node] >= 0) continue;
-        if (fusion_.group_of[arg.node] != fusion_.group_of[id]) add_buffer(arg.node, Buffer::Kind::temporary, 0);
-      }
+      if (!node.is_result()) store_operands(id, group);
+    }
+    for (size_t group = 0; group < fusion_.groups.size(); ++group) {
+      for (NodeId id : fusion_.groups[group].again) store_operands(id, static_cast<int>(group));
+    }
+  }
+
+  void store_operands(NodeId id, int group) {
+    for (const Arg& arg : graph_[id].args) {
+      if (!arg.is_tensor() || buffer_of_[arg.node] >= 0) continue;
+      if (!fusion_.computes(group, arg.node)) add_buffer(arg.node, Buffer::Kind::temporary, 0);
     }
   }
 

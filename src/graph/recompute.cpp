@@ -236,12 +236,192 @@ bool may_gain(const Graph& graph, const Node& node) {
 std::vector<bool> stored_nodes(const Graph& graph, const Fusion& fusion) {
   std::vector<bool> stored(graph.size(), false);
   for (const Output& out : graph.outputs) stored[out.node] = true;
-  for (NodeId id = 0; id < graph.size(); ++id) {
+  const auto store_operands = [&](NodeId id, int group) {
     for (const Arg& arg : graph[id].args) {
-      if (arg.is_tensor() && fusion.group_of[arg.node] != fusion.group_of[id]) stored[arg.node] = true;
+      if (arg.is_tensor() && !fusion.computes(group, arg.node)) stored[arg.node] = true;
     }
+  };
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (fusion.group_of[id] >= 0) store_operands(id, fusion.group_of[id]);
+  }
+  for (size_t group = 0; group < fusion.groups.size(); ++group) {
+    for (NodeId id : fusion.groups[group].again) store_operands(id, static_cast<int>(group));
   }
   return stored;
+}
+
+namespace {
+
+/// A group computes at most so many nodes again to avoid reading one.
+constexpr size_t kMostAgain = 8;
+/// Smaller tensors stay in caches.
+constexpr int64_t kFewestElements = 4096;
+
+double bytes_of(const Node& node) {
+  return static_cast<double>(count_of(node.shape)) * static_cast<double>(size_of(node.dtype));
+}
+
+/// Finds the nodes that compute_again() chooses, from the last one to the first: what computes one again may read one
+/// that is chosen later.
+class AgainSearch {
+ public:
+  AgainSearch(const Graph& graph, Fusion& fusion) : graph_(graph), fusion_(fusion), readers_(graph.size()) {
+    stored_ = stored_nodes(graph, fusion);
+    for (NodeId id = 0; id < graph.size(); ++id) add_reader(id, fusion.group_of[id]);
+  }
+
+  void run(const OnRecompute& on_decision) {
+    bool changes = false;
+    for (NodeId id = graph_.size(); id-- > 0;) {
+      if (!may_go(id) || !pays(id)) continue;
+      changes = true;
+      if (on_decision)
+        on_decision(graph_[id], "kernels that read it compute it again from its operands, which moves fewer bytes");
+      for (auto& [group, chain] : chains_) {
+        for (NodeId node : chain.nodes) {
+          fusion_.groups[static_cast<size_t>(group)].again.push_back(node);
+          add_reader(node, group);
+        }
+        for (NodeId leaf : chain.leaves) stored_[leaf] = true;
+      }
+      stored_[id] = false;
+    }
+    if (changes) prune();
+  }
+
+ private:
+  struct Reader {
+    NodeId node;
+    int group;  // that computes it, perhaps again
+  };
+  /// What a group computes again, and what it reads for that.
+  struct Chain {
+    std::vector<NodeId> nodes, leaves;
+  };
+
+  void add_reader(NodeId id, int group) {
+    for (const Arg& arg : graph_[id].args) {
+      if (arg.is_tensor()) readers_[arg.node].push_back({id, group});
+    }
+  }
+
+  /// Whether a kernel of these loops can compute the node at every element.
+  bool fits(NodeId id, const Group& group) const {
+    const std::optional<Dims> loops = refine(without_ones(graph_[id].shape), group.loops);
+    return loops && same(*loops, group.loops);
+  }
+
+  bool is_computed_simply(NodeId id) const {
+    return is_elementwise(graph_[id]) && !graph_[id].has_parts() && fusion_.group_of[id] >= 0 &&
+           fusion_.level[id] == Level::full;
+  }
+
+  /// Whether all kernels that read the node can compute it instead.
+  bool may_go(NodeId id) const {
+    if (!stored_[id] || !is_computed_simply(id) || count_of(graph_[id].shape) < kFewestElements) return false;
+    for (const Output& out : graph_.outputs) {
+      if (out.node == id) return false;
+    }
+    for (const Reader& reader : readers_[id]) {
+      const Node& node = graph_[reader.node];
+      if (fusion_.computes(reader.group, id)) continue;
+      if (node.is_result() || !reads_elements(node) || node.has_parts()) return false;
+      const bool reads_full = fusion_.level[reader.node] == Level::full ||
+                              (is_reduction(node.def()) && fusion_.level[reader.node] == Level::row);
+      if (!reads_full || !fits(id, fusion_.groups[static_cast<size_t>(reader.group)])) return false;
+      for (const Arg& arg : node.args) {
+        if (arg.is_tensor() && arg.node == id && !reads_all_in_order(graph_, arg)) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Adds node `id` and what it needs of unstored nodes to a chain; returns false if that is too much.
+  bool expand(NodeId id, int group, Chain& chain) const {
+    chain.nodes.push_back(id);
+    if (chain.nodes.size() > kMostAgain || !fits(id, fusion_.groups[static_cast<size_t>(group)])) return false;
+    for (const Arg& arg : graph_[id].args) {
+      const auto has = [&](const std::vector<NodeId>& list) {
+        return std::find(list.begin(), list.end(), arg.node) != list.end();
+      };
+      if (!arg.is_tensor() || fusion_.computes(group, arg.node) || has(chain.nodes) || has(chain.leaves)) continue;
+      const bool is_leaf = stored_[arg.node] || graph_[arg.node].is_input || !is_computed_simply(arg.node) ||
+                           !reads_all_in_order(graph_, arg) ||
+                           size_of(graph_[arg.node].dtype) < size_of(graph_[id].dtype);
+      if (is_leaf) chain.leaves.push_back(arg.node);
+      else if (!expand(arg.node, group, chain)) return false;
+    }
+    return true;
+  }
+
+  /// Whether a group reads the node from memory.
+  bool reads(int group, NodeId id) const {
+    return !fusion_.computes(group, id) && std::any_of(readers_[id].begin(), readers_[id].end(),
+                                                       [&](const Reader& reader) { return reader.group == group; });
+  }
+
+  /// Whether computing the node again where it is read takes less than writing and reading it. Fills chains_.
+  bool pays(NodeId id) {
+    chains_.clear();
+    double saved = bytes_of(graph_[id]), operations = 0;
+    std::vector<NodeId> newly_stored;
+    for (const Reader& reader : readers_[id]) {
+      const bool is_known =
+          std::any_of(chains_.begin(), chains_.end(), [&](const auto& c) { return c.first == reader.group; });
+      if (is_known || fusion_.computes(reader.group, id)) continue;
+      Chain& chain = chains_.emplace_back(reader.group, Chain()).second;
+      const Group& group = fusion_.groups[static_cast<size_t>(reader.group)];
+      if (!expand(id, reader.group, chain) || group.nodes.size() + group.again.size() + kMostAgain > kMaxGroupNodes)
+        return false;
+      saved += bytes_of(graph_[id]);
+      for (NodeId node : chain.nodes) {
+        const Node& op = graph_[node];
+        const DType from = op.args[0].is_tensor() ? graph_[op.args[0].node].dtype : op.dtype;
+        operations += static_cast<double>(count_of(op.shape)) * operations_of(op.op, from, op.dtype);
+      }
+      for (NodeId leaf : chain.leaves) {
+        if (!reads(reader.group, leaf)) saved -= bytes_of(graph_[leaf]);
+        if (!stored_[leaf] && !graph_[leaf].is_input) newly_stored.push_back(leaf);
+      }
+    }
+    std::sort(newly_stored.begin(), newly_stored.end());
+    newly_stored.erase(std::unique(newly_stored.begin(), newly_stored.end()), newly_stored.end());
+    for (NodeId leaf : newly_stored) saved -= bytes_of(graph_[leaf]);
+    const Rates nominal;
+    return !chains_.empty() && saved / nominal.bytes_per_second > operations / nominal.operations_per_second;
+  }
+
+  /// Removes from groups what nothing needs any more, and groups without nodes.
+  void prune() {
+    stored_ = stored_nodes(graph_, fusion_);
+    for (NodeId id = graph_.size(); id-- > 0;) {
+      const int group = fusion_.group_of[id];
+      if (group < 0 || stored_[id] || !is_elementwise(graph_[id])) continue;
+      const bool is_read = std::any_of(readers_[id].begin(), readers_[id].end(), [&](const Reader& reader) {
+        return fusion_.group_of[reader.node] == group && reader.group == group;
+      });
+      if (is_read) continue;
+      std::erase(fusion_.groups[static_cast<size_t>(group)].nodes, id);
+      fusion_.group_of[id] = -1;
+    }
+    std::vector<int> position;
+    int count = 0;
+    for (const Group& group : fusion_.groups) position.push_back(group.nodes.empty() ? -1 : count++);
+    std::erase_if(fusion_.groups, [](const Group& group) { return group.nodes.empty(); });
+    for (int& group : fusion_.group_of) group = group < 0 ? group : position[static_cast<size_t>(group)];
+  }
+
+  const Graph& graph_;
+  Fusion& fusion_;
+  std::vector<bool> stored_;
+  std::vector<std::vector<Reader>> readers_;   // per node
+  std::vector<std::pair<int, Chain>> chains_;  // by group, of the node that is looked at
+};
+
+}  // namespace
+
+void compute_again(const Graph& graph, Fusion& fusion, const OnRecompute& on_decision) {
+  if (fusion.groups.size() > 1) AgainSearch(graph, fusion).run(on_decision);
 }
 
 Graph recompute(Graph graph, const Rates& rates, const DeviceTraits& device, const OnRecompute& on_decision) {

@@ -4,6 +4,8 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/error_names.h"
+#include "graph/spec.h"
 #include "tensor/elements.h"
 
 namespace tsl::jit {
@@ -51,7 +53,8 @@ bool run_plan(Segment& segment, Run& run, exec::DeferredErrors& errors, std::opt
       done = !plan->run(inputs, donated, run.symbols, outputs);
     }
   } catch (const Failure& failure) {
-    if (failure.error().is_final) throw;
+    const bool is_defect = failure.error().name == ErrorName::device_defect && graph::enforces_specification();
+    if (failure.error().is_final || is_defect) throw;
     // Memory ran out before anything was overwritten. Running op by op may need less; if not, that op raises the error.
   } catch (const std::bad_alloc&) {  // as above
   }

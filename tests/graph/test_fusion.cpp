@@ -204,6 +204,28 @@ TEST_CASE("a group that reads one which grows later waits for what that reads, t
   }
 }
 
+TEST_CASE("elements are taken before functions compute each, unless the operand would have to be stored") {
+  const auto kernels_of = [](bool of_input, DType dtype) {
+    Graph g;
+    const NodeId index = input(g, {2}, DType::i64);
+    NodeId x = input(g, {4, 3}, dtype);
+    if (!of_input) x = add(g, Op::add, {read(g, x), read(g, input(g, {4, 3}, dtype))});
+    Attrs to, along;
+    to.dtype = DType::f32;
+    along.batch = 0;
+    const NodeId wide = g.add(op_def(Op::cast), {read(g, x)}, to, {DType::f32, {4, 3}}, Span{}, g.size());
+    const NodeId wave = add(g, Op::sin, {read(g, wide)});
+    give(g, g.add(op_def(Op::take), {read(g, wave), read(g, index)}, along, {DType::f32, {2, 3}}, Span{}, g.size()));
+    const Plan plan = compile(std::move(g));
+    const Kernel& last = plan.kernels.back();
+    CHECK(last.program.back().kind == Instr::Kind::store);
+    return std::pair(plan.kernels.size(), plan.buffers[last.buffers[0]].dtype);
+  };
+  CHECK(kernels_of(true, DType::f16).first == 1);
+  CHECK(kernels_of(false, DType::f16).first == 2);  // the sum is in memory, and not its sine
+  CHECK(kernels_of(false, DType::f64).first == 2);
+}
+
 TEST_CASE("what nobody needs goes, but not what may fail") {
   Graph g;
   const NodeId x = input(g, {4});

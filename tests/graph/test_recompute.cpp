@@ -117,3 +117,34 @@ TEST_CASE("a decision to compute again, or not, is reported") {
                                        : "relu: computing it again where it is read would take longer"));
   }
 }
+
+TEST_CASE("steps of a norm are computed again by the kernel that reads them after a product") {
+  const Shape shape{64, 256};
+  const auto plan_of = [&](DType dtype) {
+    Graph g;
+    const NodeId x = input(g, shape, dtype);
+    Attrs to;
+    to.dtype = DType::f32;
+    const NodeId wide = g.add(op_def(Op::cast), {read(g, x)}, to, {DType::f32, shape}, Span{}, g.size());
+    const NodeId total = reduce(g, Op::sum, wide, 1);
+    const NodeId centred = add(g, Op::sub, {read(g, wide), spread(g, total, shape)});
+    const NodeId square = input(g, {256, 256});
+    const NodeId product =
+        g.add(op_def(Op::matmul), {read(g, centred), read(g, square)}, {}, {DType::f32, shape}, Span{}, g.size());
+    give(g, reduce(g, Op::sum, centred, 1));
+    give(g, add(g, Op::mul, {read(g, product), read(g, add(g, Op::mul, {read(g, wide), number(2)}))}));
+    return compile(std::move(g));
+  };
+  const auto reads_wide = [](const Plan& plan) {
+    for (const Buffer& buffer : plan.buffers) {
+      if (buffer.kind == Buffer::Kind::temporary && plan.graph[buffer.node].op == Op::cast) return true;
+    }
+    return false;
+  };
+  const Plan plan = plan_of(DType::bf16);
+  CHECK_FALSE(reads_wide(plan));  // the last kernel converts the input again
+  const Kernel& last = plan.kernels.back();
+  CHECK(std::any_of(last.program.begin(), last.program.end(), [&](const Instr& instr) {
+    return instr.kind == Instr::Kind::load && plan.buffers[last.buffers[instr.buffer]].kind == Buffer::Kind::input;
+  }));
+}

@@ -44,7 +44,7 @@ KernelText multi_tensor_text(const KernelText& pattern, const std::vector<bool>&
       continue;
     }
     fields += fmt::format("  {};\n", field_of(parameter));
-    locals += fmt::format("  {} = entry.{};\n", parameter, name_in(parameter));
+    locals += fmt::format("  {} = table_entry.{};\n", parameter, name_in(parameter));
   }
   KernelText text;
   text.header = fmt::format("{}struct Entry {{\n{}}};\n", pattern.header, fields);
@@ -53,23 +53,24 @@ KernelText multi_tensor_text(const KernelText& pattern, const std::vector<bool>&
         fmt::format("struct Table {{\n  Entry entries[{0}];\n  long long first[{0}];  // block of each\n}};\n", count);
   }
   text.bounds = pattern.bounds;
-  text.parameters =
-      (in_memory ? "const Entry* __restrict__ entries, const long long* __restrict__ first, const long long count"
-                 : "const __grid_constant__ Table table") +
-      numbers;
-  text.body = in_memory ? "  int low = 0, high = (int)count;\n"
+  // Names begin with table_: the body has names of its own.
+  text.parameters = (in_memory ? "const Entry* __restrict__ table_entries, const long long* __restrict__ table_first, "
+                                 "const long long table_count"
+                               : "const __grid_constant__ Table table") +
+                    numbers;
+  text.body = in_memory ? "  int table_low = 0, table_high = (int)table_count;\n"
                         : fmt::format(
-                              "  const Entry* const entries = table.entries;\n"
-                              "  const long long* const first = table.first;\n"
-                              "  int low = 0, high = {};\n",
+                              "  const Entry* const table_entries = table.entries;\n"
+                              "  const long long* const table_first = table.first;\n"
+                              "  int table_low = 0, table_high = {};\n",
                               count);
-  text.body += fmt::format(R"(  while (high - low > 1) {{
-    const int middle = (low + high) / 2;
-    if (first[middle] <= blockIdx.x) low = middle;
-    else high = middle;
+  text.body += fmt::format(R"(  while (table_high - table_low > 1) {{
+    const int middle = (table_low + table_high) / 2;
+    if (table_first[middle] <= blockIdx.x) table_low = middle;
+    else table_high = middle;
   }}
-  const Entry& entry = entries[low];
-  const unsigned block_x = blockIdx.x - (unsigned)first[low];
+  const Entry& table_entry = table_entries[table_low];
+  const unsigned block_x = blockIdx.x - (unsigned)table_first[table_low];
 {}{})",
                            locals, std::string_view(pattern.body).substr(kBlockIndexLine.size()));
   return text;
