@@ -36,7 +36,8 @@ class RowsWriter {
         length_(shape_.length),
         passes_(plan_passes(kernel)),
         blocks_(are_arg_reductions(kernel, passes_) ? 1 : shape_.blocks()),
-        form_(row_form(shape_, demand(vectorized ? access_width(kernel, plan, passes_, parameters.row_threads) : 1),
+        vectorized_(vectorized),
+        form_(row_form(shape_, demand(access_width(kernel, plan, passes_, parameters.row_threads, vectorized)),
                        parameters.row_threads)) {}
 
   GeneratedKernels write() {
@@ -72,7 +73,7 @@ class RowsWriter {
       writer_.set_cluster(form_.cluster);
       generated.kernels.push_back(writer_.finish(fmt::format("{}{}t{}{}", columns, blocks, form_.threads(), kept),
                                                  ceil_div(rows_, form_.rows_per_block()) * form_.cluster, threads));
-      if (form_.lanes.width > 1)
+      if (form_.lanes.width > 1 && vectorized_)
         generated.kernels.back().vector_accesses =
             find_vector_accesses(kernel_, plan_, inner_loop(), form_.lanes.width);
     }
@@ -85,7 +86,8 @@ class RowsWriter {
   bool is_column() const { return form_.lanes.across > 1; }
   bool is_clustered() const { return form_.cluster > 1; }
   bool is_vectorized(const Instr& instr) const {
-    return form_.lanes.width > 1 && is_contiguous_along(kernel_, instr, inner_loop());
+    return vectorized_ && form_.lanes.width > 1 && is_contiguous_along(kernel_, instr, inner_loop()) &&
+           is_aligned_along(instr, inner_loop(), form_.lanes.width);
   }
 
   RowDemand demand(int width) const { return demand_of(kernel_, plan_, passes_, width); }
@@ -137,6 +139,23 @@ class RowsWriter {
                  writer_.buffer(rows[0]->buffer), writer_.index_expr(rows[0]->map, at), writer_.size(length_), element);
   }
 
+  /// Whether a column's thread loads all of its elements before it computes any: each is checked against the column's
+  /// end, and computing, which then branches, would keep later loads waiting.
+  bool is_loaded_ahead(Reg r) const {
+    return is_column() && form_.keeps && is_full(kernel_.program[r]) && is_plain_load(kernel_.program[r]);
+  }
+  void emit_loads_ahead(const Pass& pass, const std::string& first, const std::string& condition) {
+    std::vector<Reg> loads;
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      if (pass.computes[r] && is_loaded_ahead(r)) loads.push_back(r);
+    }
+    if (loads.empty()) return;
+    emit_loop(form_.turns, "0", form_.turns, first, condition, [&] {
+      const Position at = position("e");
+      for (Reg r : loads) writer_.emit(r, at, false);
+    });
+  }
+
   /// Declares kept values and host numbers.
   void declare_values() {
     std::vector<std::string> index(kernel_.program.size());
@@ -149,6 +168,9 @@ class RowsWriter {
         writer_.line("{} r{}[{}];", type_of(instr.dtype), r, form_.rounds * form_.turns * width);
         index[r] = form_.rounds > 1 ? fmt::format("(round * {} + turn)", form_.turns) : "turn";
         if (width > 1) index[r] += fmt::format(" * {} + v", width);
+      } else if (is_loaded_ahead(r)) {
+        writer_.line("{} r{}[{}];", type_of(instr.dtype), r, form_.turns);
+        index[r] = "turn";
       } else if (width > 1) {
         index[r] = "v";
       }
@@ -230,7 +252,7 @@ class RowsWriter {
     const Position at = position(element);
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
-      if (!pass.computes[r] || instr.kind == Instr::Kind::scalar || !defines(instr)) continue;
+      if (!pass.computes[r] || instr.kind == Instr::Kind::scalar || !defines(instr) || is_loaded_ahead(r)) continue;
       if (is_vectorized(instr)) writer_.line("{} = wide{}[v];", writer_.reg(r), r);
       else writer_.emit(r, at, form_.lanes.width == 1 && !keeps(r));
     }
@@ -305,6 +327,7 @@ class RowsWriter {
     const int64_t step = form_.lanes.threads * form_.lanes.width;
     if (blocks_ <= 1) {
       std::string condition = fmt::format("if (e < {}) ", end);
+      emit_loads_ahead(pass, first, condition);
       if (!is_column() && length_ % step == 0) condition = "";
       else if (!is_column()) condition = fmt::format("if (turn < {} || e < {}) ", form_.turns - 1, end);
       return emit_all_turns(pass, form_.turns, first, condition);
@@ -467,6 +490,7 @@ class RowsWriter {
   int64_t rows_, length_;
   RowPasses passes_;
   int64_t blocks_;  // of the reduction order
+  bool vectorized_;
   RowForm form_;
   int pass_ = 0;
   std::optional<FoldMemory> fold_memory_;
