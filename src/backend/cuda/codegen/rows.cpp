@@ -139,36 +139,8 @@ class RowsWriter {
                  writer_.buffer(rows[0]->buffer), writer_.index_expr(rows[0]->map, at), writer_.size(length_), element);
   }
 
-  /// Finds what a column's thread loads before it computes any element: each is checked against the column's end, and
-  /// computing, which then branches, would keep later loads waiting. Only what fits beside what is kept, and not where
-  /// a pass stores, which works in batches.
-  void find_loads_ahead() {
-    is_ahead_.assign(kernel_.program.size(), false);
-    if (!is_column() || !form_.keeps) return;
-    for (const Pass& pass : passes_.once) {
-      std::vector<Reg> loads;
-      for (Reg r = 0; r < kernel_.program.size(); ++r) {
-        if (pass.computes[r] && is_full(kernel_.program[r]) && is_plain_load(kernel_.program[r])) loads.push_back(r);
-      }
-      if (!stores(pass).empty() || static_cast<int64_t>(loads.size()) * form_.turns > kGoodKeptWords) continue;
-      for (Reg r : loads) is_ahead_[r] = true;
-    }
-  }
-  void emit_loads_ahead(const Pass& pass, const std::string& first, const std::string& condition) {
-    std::vector<Reg> loads;
-    for (Reg r = 0; r < kernel_.program.size(); ++r) {
-      if (pass.computes[r] && is_ahead_[r]) loads.push_back(r);
-    }
-    if (loads.empty()) return;
-    emit_loop(form_.turns, "0", form_.turns, first, condition, [&] {
-      const Position at = position("e");
-      for (Reg r : loads) writer_.emit(r, at, false);
-    });
-  }
-
   /// Declares kept values and host numbers.
   void declare_values() {
-    find_loads_ahead();
     std::vector<std::string> index(kernel_.program.size());
     const int width = form_.lanes.width;
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
@@ -179,9 +151,6 @@ class RowsWriter {
         writer_.line("{} r{}[{}];", type_of(instr.dtype), r, form_.rounds * form_.turns * width);
         index[r] = form_.rounds > 1 ? fmt::format("(round * {} + turn)", form_.turns) : "turn";
         if (width > 1) index[r] += fmt::format(" * {} + v", width);
-      } else if (is_ahead_[r]) {
-        writer_.line("{} r{}[{}];", type_of(instr.dtype), r, form_.turns);
-        index[r] = "turn";
       } else if (width > 1) {
         index[r] = "v";
       }
@@ -263,7 +232,7 @@ class RowsWriter {
     const Position at = position(element);
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
-      if (!pass.computes[r] || instr.kind == Instr::Kind::scalar || !defines(instr) || is_ahead_[r]) continue;
+      if (!pass.computes[r] || instr.kind == Instr::Kind::scalar || !defines(instr)) continue;
       if (is_vectorized(instr)) writer_.line("{} = wide{}[v];", writer_.reg(r), r);
       else writer_.emit(r, at, form_.lanes.width == 1 && !keeps(r));
     }
@@ -338,7 +307,6 @@ class RowsWriter {
     const int64_t step = form_.lanes.threads * form_.lanes.width;
     if (blocks_ <= 1) {
       std::string condition = fmt::format("if (e < {}) ", end);
-      emit_loads_ahead(pass, first, condition);
       if (!is_column() && length_ % step == 0) condition = "";
       else if (!is_column()) condition = fmt::format("if (turn < {} || e < {}) ", form_.turns - 1, end);
       return emit_all_turns(pass, form_.turns, first, condition);
@@ -506,7 +474,6 @@ class RowsWriter {
   int pass_ = 0;
   std::optional<FoldMemory> fold_memory_;
   std::vector<bool> emitted_;
-  std::vector<bool> is_ahead_;  // by register: whether it is loaded ahead of its pass
   std::vector<std::string> partials_;
   Position row_;
 };
