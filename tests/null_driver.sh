@@ -85,10 +85,18 @@ expect '*no CUDA graph: its function says graphs: "off"*' "$(explained "${loop/@
 # not start.
 of_cholesky='@compile fn f(x) = cholesky(x * 2.0) + 1.0
   for i in 0..3 { f(eye(3)) }'
+of_solve=${of_cholesky/cholesky(x \* 2.0)/solve(x * 2.0, x)}
+of_lu=${of_cholesky/cholesky(x \* 2.0)/lu_factor(x * 2.0)[0]}
+of_qr=${of_cholesky/cholesky(x \* 2.0)/qr(x * 2.0)[0]}
+of_svd=${of_cholesky/cholesky(x \* 2.0)/svd(x * 2.0)[0]}
 of_eigh=${of_cholesky/cholesky(x \* 2.0)/eigh(x * 2.0)[1]}
 libraries=$cusolver
 expect '*cholesky (cuSOLVER)*CUDA graph: 4 calls, made 1 time*' "$(explained "$of_cholesky")"
 expect '*eigh (cuSOLVER)*CUDA graph: 2 calls, made 2 times, * 1 op beside it*' "$(explained "$of_eigh")"
+expect '*solve (cuSOLVER)*CUDA graph: * made 1 time*' "$(explained "$of_solve")"
+expect '*lu (cuSOLVER)*CUDA graph: * made 1 time*' "$(explained "$of_lu")"
+expect '*qr (cuSOLVER)*CUDA graph: * made 1 time*' "$(explained "$of_qr")"
+expect '*svd (cuSOLVER)* 1 op beside it*' "$(explained "$of_svd")"
 expect '*cholesky (cuSOLVER)*' "$(run "$of_cholesky" --profile)"
 expect '*shape*' "$(run 'print("shape", cholesky(zeros([3, 0, 0])).shape, eigh(zeros([0, 2, 2]))[1].shape)')"
 libraries=

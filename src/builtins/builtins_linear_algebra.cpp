@@ -75,6 +75,23 @@ Value eig_builtin(Context& context, Args args) {
   return make_tuple({results[0], results[1]});
 }
 
+/// Factorises complex matrices, whose numbers are pairs.
+Value factorise_pairs(Context& context, Args args, Op op, const char* name, int results) {
+  const Attrs attrs{.complete = args.size() > 1 && expect_bool(context, args[1], "complete"), .pairs = true};
+  const Results made = context.ops().call_many(op, {to_tensor(context, args[0], name)}, attrs);
+  std::vector<Value> values;
+  for (int i = 0; i < results; ++i) values.emplace_back(made[static_cast<size_t>(i)]);
+  return make_tuple(std::move(values));
+}
+
+Value qr_of_pairs(Context& context, Args args) { return factorise_pairs(context, args, Op::qr, "qr_of_pairs", 2); }
+Value svd_of_pairs(Context& context, Args args) { return factorise_pairs(context, args, Op::svd, "svd_of_pairs", 3); }
+Value lu_of_pairs(Context& context, Args args) { return factorise_pairs(context, args, Op::lu, "lu_of_pairs", 3); }
+Value eigh_of_pairs(Context& context, Args args) {
+  return factorise_pairs(context, args, Op::eigh, "eigh_of_pairs", 2);
+}
+Value eig_of_pairs(Context& context, Args args) { return factorise_pairs(context, args, Op::eig, "eig_of_pairs", 2); }
+
 constexpr Builtin kRows[] = {
     {"cholesky", "cholesky(x: array)",
      "the lower triangular L with L @ L.T equal to x, for positive definite matrices; reads the lower triangle of x",
@@ -115,6 +132,24 @@ constexpr Builtin kRows[] = {
      "the eigenvalues [..., n, 2] and, in columns, the eigenvectors [..., n, n, 2] of square matrices of f32 or f64, "
      "as pairs of a real and an imaginary part; eig() gives complex tensors, and has a derivative",
      eig_builtin, "linear algebra"},
+    {"qr_of_pairs", "qr_of_pairs(x: tensor, complete: bool = false)",
+     "(q, r) of complex matrices as pairs [..., m, n, 2]; qr() takes complex tensors, and has a derivative",
+     qr_of_pairs, "linear algebra"},
+    {"svd_of_pairs", "svd_of_pairs(x: tensor, complete: bool = false)",
+     "(u, s, vh) of complex matrices as pairs [..., m, n, 2]; svd() takes complex tensors, and has a derivative",
+     svd_of_pairs, "linear algebra"},
+    {"lu_of_pairs", "lu_of_pairs(x: tensor)",
+     "(lu, pivots, permutation) of complex matrices as pairs [..., m, n, 2]; lu_factor() takes complex tensors, and "
+     "has "
+     "a derivative",
+     lu_of_pairs, "linear algebra"},
+    {"eigh_of_pairs", "eigh_of_pairs(x: tensor)",
+     "(values, vectors) of Hermitian matrices as pairs [..., n, n, 2]; eigh() takes complex tensors, and has a "
+     "derivative",
+     eigh_of_pairs, "linear algebra"},
+    {"eig_of_pairs", "eig_of_pairs(x: tensor)",
+     "(values, vectors) of complex matrices as pairs [..., n, n, 2]; eig() takes complex tensors, and has a derivative",
+     eig_of_pairs, "linear algebra"},
 };
 
 }  // namespace

@@ -123,6 +123,7 @@ struct Attrs {
   bool complete = false;
   bool inverse = false;
   bool causal = false;
+  bool pairs = false;  // of factorisations: numbers are complex, and pairs along a last axis
   Device device = {};
   int64_t axis = 0;  // may be negative until `prepare` has run; `axes` as well
   int64_t batch = 0;
@@ -148,6 +149,7 @@ struct Attrs {
     visit("complete", &Attrs::complete);
     visit("inverse", &Attrs::inverse);
     visit("causal", &Attrs::causal);
+    visit("pairs", &Attrs::pairs);
     visit("device", &Attrs::device);
     visit("axis", &Attrs::axis);
     visit("batch", &Attrs::batch);

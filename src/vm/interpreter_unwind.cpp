@@ -59,10 +59,12 @@ const BuiltinFunction& callee(const Frame& frame) { return frame.base[frame.pc->
 void name_function(Error& error, const std::string& function, const Builtins& builtins, Interner& names) {
   const size_t end = error.message.find_first_of(":' ");
   const std::string first = error.message.substr(0, end);
-  if (end == std::string::npos || first == function) return;
+  const bool is_form = function.starts_with(kComplexForm);  // of complex numbers, which has no name of its own
+  const std::string shown = is_form ? function.substr(kComplexForm.size()) : function;
+  if (end == std::string::npos || first == shown) return;
   const bool is_prefix = error.message.compare(end, 2, ": ") == 0 || error.message.compare(end, 3, "'s ") == 0;
   if (!is_prefix || !builtins.contains(names.find(first))) return;
-  error.message.replace(0, end, function);
+  error.message.replace(0, end, shown);
   if (error.kind() != ErrorKind::index) error.hints.clear();
 }
 

@@ -184,6 +184,77 @@ def systems(rng):
         yield s
 
 
+def block(expression, names, value):
+    return f"{{ let {names} = {expression}; return {value} }}"
+
+
+def factorisations(rng):
+    """Factors are compared where they are determined: as products, and as values."""
+    for dtype in ("f32", "f64"):
+        for shape in ((3, 3), (4, 2), (2, 4), (2, 3, 3)):
+            s = Section(f"factorisations of complex matrices {list(shape)} in {dtype}")
+            a, x = complex_input(s, rng, dtype, shape)
+            z = x.astype(complex)
+            whole = np.swapaxes(z.conj(), -1, -2)
+            u, values, vh = np.linalg.svd(z, full_matrices=False)
+            s.case("linalg", f"svdvals({a}) * 1.0", (dtype, round_to(dtype, values)))
+            s.case("linalg", block(f"svd({a})", "(u, s, vh)", "view_as_real((u * unsqueeze(s, -2)) @ vh)"), pairs(dtype, z))
+            s.case("linalg", block(f"svd({a})", "(u, s, vh)", "view_as_real(u @ vh)"), pairs(dtype, u @ vh))
+            s.case("linalg", block(f"svd({a}, full_matrices: true)", "(u, s, vh)", "abs(conj(transpose(u)) @ u)"),
+                   (dtype, np.broadcast_to(np.eye(shape[-2]), shape[:-1] + (shape[-2],))))
+            for mode in ("reduced", "complete"):
+                s.case("linalg", block(f'qr({a}, mode: "{mode}")', "(q, r)", "view_as_real(q @ r)"), pairs(dtype, z))
+            s.case("linalg", f'abs(qr({a}, mode: "r"))', (dtype, round_to(dtype, np.abs(np.linalg.qr(z, mode="r")))))
+            s.case("linalg", block(f"lu({a})", "(p, l, u)", "view_as_real(p @ l @ u)"), pairs(dtype, z))
+            s.case("linalg", f"view_as_real(pinv({a}))", pairs(dtype, np.linalg.pinv(z)))
+            s.case("exact", f"matrix_rank({a})", ("i64", np.linalg.matrix_rank(z)))
+            s.case("linalg", f"cond({a})", (dtype, round_to(dtype, np.linalg.cond(z))))
+            for order, text in (("fro", '"fro"'), ("nuc", '"nuc"'), (2, "2"), (1, "1"), (np.inf, 'float("inf")')):
+                s.case("linalg", f"matrix_norm({a}, ord: {text})",
+                       (dtype, round_to(dtype, np.linalg.norm(z, order, axis=(-2, -1)))))
+            right = whole[..., :1]
+            if shape[-1] <= shape[-2]:
+                reference = np.linalg.pinv(z) @ z[..., :1]
+                s.case("linalg", f"view_as_real(lstsq({a}, {a}[..., :1])[0])", pairs(dtype, reference))
+            if shape[-1] == shape[-2]:
+                sign, size = np.linalg.slogdet(z)
+                s.case("linalg", f"view_as_real(det({a}))", pairs(dtype, np.linalg.det(z)))
+                s.case("linalg", f"view_as_real(slogdet({a})[0])", pairs(dtype, sign))
+                s.case("linalg", f"slogdet({a})[1]", (dtype, round_to(dtype, size)))
+                s.case("linalg", f"view_as_real(sum(eigvals({a}), axis: -1))",
+                       pairs(dtype, np.trace(z, axis1=-2, axis2=-1)))
+                adjoint = f"conj(transpose({a}))"
+                shifted = f"({a} @ {adjoint} + eye(3, dtype: {dtype}))"
+                s.case("linalg", f"view_as_real(cholesky({shifted}))", pairs(dtype, np.linalg.cholesky(z @ whole + np.eye(3))))
+                for triangle, upper in ((np.tril(z), "false"), (np.triu(z), "true")):
+                    s.case("linalg", f"view_as_real(solve_triangular({a}, {adjoint}[..., :1], upper: {upper}))",
+                           pairs(dtype, np.linalg.solve(triangle, right)))
+            yield s
+        s = Section(f"complex matrices with equal values in {dtype}")
+        turn, x = complex_input(s, rng, dtype, (3, 3))
+        for function in ("eigh", "svd"):
+            vectors = block(f"{function}(complex(2.0 * eye(3, dtype: {dtype})))", "r",
+                            f"abs(conj(transpose(r[{1 if function == 'eigh' else 0}])) @ r[{1 if function == 'eigh' else 0}])")
+            s.case("linalg", vectors, (dtype, np.eye(3)))
+        s.case("linalg", f"view_as_real(eig(complex({turn}.re * 0.0))[0])", pairs(dtype, np.zeros(3, complex)))
+        s.case("linalg", block(f"svd_of_pairs(view_as_real({turn}))", "(u, s, vh)", "s * 1.0"),
+               (dtype, round_to(dtype, np.linalg.svd(x.astype(complex))[1])))
+        s.case("linalg", block(f"qr_of_pairs(view_as_real({turn}))", "(q, r)", "abs(view_as_complex(r)[0])"),
+               (dtype, round_to(dtype, np.abs(np.linalg.qr(x.astype(complex))[1][0]))))
+        s.case("linalg", block(f"lu_of_pairs(view_as_real({turn}))", "(f, pivots, order)", "sum(order)"), ("i64", np.int64(3)))
+        s.case("linalg", block(f"eigh_of_pairs(view_as_real({turn} + conj(transpose({turn}))))", "(w, v)", "w"),
+               (dtype, round_to(dtype, np.linalg.eigvalsh((x + x.conj().T).astype(complex)))))
+        s.case("linalg", block(f"eig_of_pairs(view_as_real({turn}))", "(w, v)", "sum(w, axis: 0)"),
+               pairs(dtype, np.trace(x.astype(complex))))
+        s.error("shape", f"qr({turn}[0])")
+        s.error("shape", f"svd({turn}[0])")
+        s.error("shape", f"det({turn}[:2])")
+        s.error("shape", f"eigh({turn}[:2])")
+        s.error("shape", f"cholesky({turn}[:2])")
+        s.error("value", f"cholesky(0.0 - {turn} @ conj(transpose({turn})))")
+        yield s
+
+
 def sections(rng):
     yield from transforms(rng)
     yield from several_axes(rng)
@@ -192,3 +263,4 @@ def sections(rng):
     yield from functions(rng)
     yield from operators(rng)
     yield from systems(rng)
+    yield from factorisations(rng)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from onnx_table import axes_of, cannot, dtype_name, ints, literal, named, rule, tensor
+from onnx_table import axes_of, dtype_name, ints, literal, named, rule, tensor
 
 
 # ---- Moves ---------------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def _(n):
 
 @rule("Split")
 def _(n):
-    axis, d = n.attr("axis", 0), n.array(0)
+    axis = n.attr("axis", 0)
     sizes = [n.output(i).shape[axis] for i in range(len(n.outputs))]
     y = f"split({n[0]}, {sizes}, axis: {axis})"
     return [f"{y}[{i}]" for i in range(len(sizes))]
@@ -82,17 +82,19 @@ def _(n):
 @rule("Pad")
 def _(n):
     pads, d = (ints(n.value(1)) if len(n.inputs) > 1 else n.attr("pads", [])), n.array(0)
-    if n.attr("mode", b"constant") != b"constant":
-        cannot("pad has no mode but a constant")
     axes = ints(n.value(3)) if len(n.inputs) > 3 and n.inputs[3] else list(range(d.ndim))
     both = [(0, 0)] * d.ndim
     for i, axis in enumerate(axes):
         both[axis] = (pads[i], pads[i + len(axes)])
+    x = n[0]
     if min(min(p) for p in both) < 0:
-        cannot("pad takes nothing away")
-    flat = [v for pair in both[::-1] for v in pair]
+        x += "[" + ", ".join(f"{max(-a, 0)}:{d.shape[i] - max(-b, 0)}" for i, (a, b) in enumerate(both)) + "]"
+    widths = "[" + ", ".join(f"({max(a, 0)}, {max(b, 0)})" for a, b in both) + "]"
+    mode = n.attr("mode", b"constant").decode()
+    if mode != "constant":
+        return f'pad({x}, {widths}, mode: "{mode}")'
     value = literal(n.value(2).ravel()[0]) if len(n.inputs) > 2 and n.inputs[2] else "0"
-    return f"pad({n[0]}, {flat}, value: {value})"
+    return f"pad({x}, {widths}, value: {value})"
 
 
 @rule("Gather")
@@ -107,28 +109,34 @@ def _(n):
 
 @rule("GatherND")
 def _(n):
-    if n.attr("batch_dims", 0):
-        cannot("no batches of indices")
-    k = n.array(1).shape[-1]
-    return f"{n[0]}[{', '.join(f'{n[1]}[..., {i}]' for i in range(k))}]"
+    batch, d, index = n.attr("batch_dims", 0), n.array(0), n.array(1)
+    k = index.shape[-1]
+    first = [f"reshape(arange({d.shape[i]}), {[-1] + [1] * (index.ndim - 2 - i)})" for i in range(batch)]
+    return f"{n[0]}[{', '.join(first + [f'{n[1]}[..., {i}]' for i in range(k)])}]"
 
 
 @rule("ScatterND")
 def _(n):
-    how = n.attr("reduction", b"none")
-    if how not in (b"none", b"add"):
-        cannot("elements are replaced or added to, but not multiplied or compared")
-    k = n.array(1).shape[-1]
-    index = ", ".join(f"{n[1]}[..., {i}]" for i in range(k))
-    return "{ var a = %s; a[%s] %s %s; a }" % (n[0], index, "=" if how == b"none" else "+=", n[2])
+    how = n.attr("reduction", b"none").decode()
+    k, d, index = n.array(1).shape[-1], n.array(0), n.array(1)
+    if how in ("none", "add"):
+        where = ", ".join(f"{n[1]}[..., {i}]" for i in range(k))
+        return "{ var a = %s; a[%s] %s %s; a }" % (n[0], where, "=" if how == "none" else "+=", n[2])
+    rows, width = int(np.prod(d.shape[:k])), int(np.prod(d.shape[k:]))
+    flat = f"ravel_multi_index([{', '.join(f'reshape({n[1]}[..., {i}], -1) % {d.shape[i]}' for i in range(k))}], {list(d.shape[:k])})"
+    count = int(np.prod(index.shape[:-1]))
+    name = {"mul": "prod", "max": "amax", "min": "amin"}[how]
+    return (f"reshape(scatter_reduce(reshape({n[0]}, {rows}, {width}), 0, expand(unsqueeze({flat}, 1), [{count}, {width}]), "
+            f'reshape({n[2]}, {count}, {width}), "{name}"), {list(d.shape)})')
 
 
-@rule("ScatterElements")
+@rule("ScatterElements", "Scatter")
 def _(n):
-    how = n.attr("reduction", b"none")
-    if how != b"add":
-        cannot("gather has no counterpart that replaces, multiplies or compares")
-    return f"scatter_add({n[0]}, {n.attr('axis', 0)}, {n[1]}, {n[2]})"
+    how, axis = n.attr("reduction", b"none").decode(), n.attr("axis", 0)
+    if how == "none":
+        return f"scatter({n[0]}, {axis}, {n[1]}, {n[2]})"
+    name = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}[how]
+    return f'scatter_reduce({n[0]}, {axis}, {n[1]}, {n[2]}, "{name}")'
 
 
 @rule("Compress")
@@ -145,10 +153,7 @@ def _(n):
 def _(n):
     depth, (off, on), d = ints(n.value(1))[0], n.value(2), n.array(0)
     axis = n.attr("axis", -1)
-    index = np.asarray(d).astype(np.int64)
-    if index.min() < -depth or index.max() >= depth:
-        cannot("one_hot refuses numbers out of range")
-    y = f"one_hot(i64({n[0]}) % {depth}, {depth}, dtype: bool)"
+    y = f"(unsqueeze(i64({n[0]}), -1) == arange({depth})) | (unsqueeze(i64({n[0]}), -1) + {depth} == arange({depth}))"
     order = list(range(d.ndim))
     order.insert(axis % (d.ndim + 1), d.ndim)
     kind = dtype_name(n.value(2))

@@ -8,12 +8,20 @@ or a list of them for several outputs, or raises CannotSay with the reason.
 import numpy as np
 
 NAMES = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "int8": "i8", "int16": "i16",
-         "int32": "i32", "int64": "i64", "uint8": "u8", "bool": "bool"}
-ONNX_TYPES = {1: "f32", 2: "u8", 3: "i8", 5: "i16", 6: "i32", 7: "i64", 9: "bool", 10: "f16", 11: "f64", 16: "bf16"}
+         "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "bool"}
+ONNX_TYPES = {1: "f32", 2: "u8", 3: "i8", 4: "u16", 5: "i16", 6: "i32", 7: "i64", 9: "bool", 10: "f16", 11: "f64",
+              12: "u32", 13: "u64", 16: "bf16"}
 
 
 class CannotSay(Exception):
     """Why a case has no expression in TSL yet."""
+
+
+class Several:
+    """An expression whose value is a tuple or a list of the results."""
+
+    def __init__(self, text):
+        self.text = text
 
 
 def dtype_name(array):
@@ -59,24 +67,10 @@ def cannot(reason):
 
 RULES = {}
 
-# Why an operator has no rule. "Not yet": TSL can say it, in many words.
+# Why an operator has no rule.
 NO_RULE = {
-    "interpolation is not there": ["Resize", "Upsample", "GridSample", "AffineGrid", "RoiAlign", "DeformConv"],
-    "graphs within graphs": ["Scan", "Loop", "If", "SequenceMap"],
-    "not yet: loops over time": ["LSTM", "GRU", "RNN", "LinearAttention", "CausalConvWithState", "ReverseSequence"],
-    "not yet: forms of attention": ["FlexAttention", "RotaryEmbedding", "TensorScatter", "SwiGLU"],
-    "Fourier transforms and windows of signals": ["DFT", "STFT", "BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"],
-    "the adjoint of windows is no builtin": ["ConvTranspose", "Col2Im", "MaxUnpool"],
-    "quantised numbers": ["QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearMatMul", "QLinearConv",
-                          "ConvInteger", "MatMulInteger"],
-    "results whose size depends on elements, beyond x[mask]": ["NonZero", "NonMaxSuppression", "Unique"],
-    "bits of another dtype": ["BitCast"],
-    "ONNX's own random numbers": ["Bernoulli", "RandomUniformLike"],
-    "not yet: pooling by norms, and normalisation across channels": ["LpPool", "LRN"],
-    "not yet: other names and forms": ["CenterCropPad", "Scatter", "Det", "ArrayFeatureExtractor", "Adagrad", "Adam", "Momentum"],
-    "text, images, trees and optional values": ["StringNormalizer", "TfIdfVectorizer", "ImageDecoder", "TreeEnsemble", "LabelEncoder",
-                                               "StringConcat", "StringSplit", "RegexFullMatch", "OptionalHasElement",
-                                               "OptionalGetElement"],
+    "random numbers of ONNX": ["RandomUniformLike"],
+    "images in files": ["ImageDecoder"],
 }
 
 
@@ -99,25 +93,39 @@ for onnx_name, text in {
         "Relu": "relu({0})", "Sigmoid": "sigmoid({0})", "Softplus": "softplus({0})", "Reciprocal": "1 / {0}", "Not": "logical_not({0})",
         "IsNaN": "isnan({0})", "BitwiseNot": "bit_not({0})", "Add": "{0} + {1}", "Sub": "{0} - {1}", "Mul": "{0} * {1}",
         "And": "{0} & {1}", "Or": "{0} | {1}", "Xor": "{0} ^ {1}", "BitwiseAnd": "{0} & {1}", "BitwiseOr": "{0} | {1}",
-        "BitwiseXor": "{0} ^ {1}", "Equal": "{0} == {1}", "Less": "{0} < {1}", "LessOrEqual": "{0} <= {1}", "Greater": "{0} > {1}",
+        "BitwiseXor": "{0} ^ {1}", "Less": "{0} < {1}", "LessOrEqual": "{0} <= {1}", "Greater": "{0} > {1}",
         "GreaterOrEqual": "{0} >= {1}", "MatMul": "{0} @ {1}", "Where": "where({0}, {1}, {2})", "Softsign": "{0} / (1 + abs({0}))",
-        "HardSwish": "{0} * clamp({0} / 6.0 + 0.5, 0.0, 1.0)", "Mish": "{0} * tanh(softplus({0}))", "Identity": "{0}[...]",
-        "Asinh": "log({0} + sqrt({0} * {0} + 1))", "Acosh": "log({0} + sqrt({0} * {0} - 1))",
-        "Atanh": "0.5 * log((1 + {0}) / (1 - {0}))"}.items():
+        "HardSwish": "nn.hardswish({0})", "Mish": "nn.mish({0})", 
+        "Asinh": "asinh({0})", "Acosh": "acosh({0})", "Atanh": "atanh({0})"}.items():
     RULES[onnx_name] = lambda n, text=text: text.format(*(n[i] for i in range(len(n.inputs))))
+
+
+@rule("Identity")
+def _(n):
+    return n[0] if isinstance(n.items(0), list) or n.items(0) is None else f"{n[0]}[...]"
+
+
+@rule("Equal")
+def _(n):
+    if n.array(0).dtype.kind not in "OU":
+        return f"{n[0]} == {n[1]}"
+    other = n[1] if n.array(1).size > 1 else f"{n[1]} * {n.array(0).size}"
+    return f"tensor(map(fn(pair) = pair[0] == pair[1], zip({n[0]}, {other})))"
 
 
 @rule("Div")
 def _(n):
     if n.array(0).dtype.kind not in "iu":
         return f"{n[0]} / {n[1]}"
+    if n.array(0).dtype.kind == "u":
+        return f"{n[0]} // {n[1]}"
     kind = dtype_name(n.array(0))  # whole quotients are cut
     return f"{kind}(trunc(f64({n[0]}) / f64({n[1]})))"
 
 
 @rule("Mod")
 def _(n):
-    return f"{n[0]} - {n[1]} * trunc({n[0]} / {n[1]}).to({dtype_name(n.array(0))})" if n.attr("fmod", 0) else f"{n[0]} % {n[1]}"
+    return f"fmod({n[0]}, {n[1]})" if n.attr("fmod", 0) else f"{n[0]} % {n[1]}"
 
 
 @rule("Pow")
@@ -197,9 +205,7 @@ def _(n):
 
 @rule("BitShift")
 def _(n):
-    if dtype_name(n.array(0)) != "u8":
-        cannot("no shift of bits")
-    return f"u8(i64({n[0]}) {'*' if n.attr('direction', b'') == b'LEFT' else '//'} 2 ** i64({n[1]}))"
+    return f"{n[0]} {'<<' if n.attr('direction', b'') == b'LEFT' else '>>'} {n[1]}"
 
 
 @rule("Cast")
@@ -245,12 +251,14 @@ def axes_of(n):
 def reduction(text):
     def apply(n):
         axes = axes_of(n)
-        if n.array(0).size == 0 and text[:3] in ("max", "min"):
-            cannot("the greatest and the least of nothing are errors")
         kind = dtype_name(n.array(0))
         where = "" if axes is None else f", axis: {axes}"
         keep = ", keepdims: true" if n.attr("keepdims", 1) else ""
         x = n[0]
+        if n.array(0).size == 0 and text[:3] in ("max", "min"):  # a start, since the greatest of nothing is an error
+            shape = [1 if not v else v for v in n.array(0).shape]
+            start = ("false" if text[:3] == "max" else "true") if kind == "bool" else ("-inf" if text[:3] == "max" else "inf")
+            x = f"concat([{x}, full({shape}, {start}, dtype: {kind})], axis: {list(n.array(0).shape).index(0)})"
         if axes == []:
             where, keep = ", axis: []", ""
         y = text.format(x=x, rest=where + keep)

@@ -189,6 +189,10 @@ struct FftKernels {
   void (*store)(void* rows, ptrdiff_t stride, const void* planes, size_t plane, size_t n, size_t lanes) = nullptr;
   /// Multiplies element i of each lane with factors[i].
   void (*multiply)(void* planes, size_t plane, const void* factors, size_t n, size_t lanes) = nullptr;
+  /// Multiplies `count` elements of two planes with those of two planes of factors.
+  void (*multiply_each)(void* planes, size_t plane, const void* factors, size_t count) = nullptr;
+  /// Transposes a plane [rows][columns], whose rows begin `stride` elements apart.
+  void (*turn)(void* to, size_t to_stride, const void* from, size_t from_stride, size_t rows, size_t columns) = nullptr;
   /// Makes elements 0 to n of the spectrum of 2 n real numbers of the transform of n pairs of them.
   void (*separate)(void* to, size_t to_plane, const void* from, size_t from_plane, const void* twiddles, size_t n,
                    size_t lanes) = nullptr;

@@ -6,22 +6,22 @@ namespace tsl::rows {
 
 namespace {
 
-constexpr OpFailure kEigFailed = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
-                                    return unfit_matrix(ErrorName::not_finite, "eig", matrix, source, kIsNotFinite);
+constexpr OpFailure kEigFailed = {false, [](int64_t matrix, const Layout& source, const Attrs& attrs) {
+                                    return unfit_matrix(ErrorName::not_finite, "eig", matrix, source, attrs,
+                                                        kIsNotFinite);
                                   }};
 
-TensorType infer_values(Operands operands, const Attrs&) {
+TensorType infer_values(Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
-  check_square("eig", x);
-  Shape shape = x.shape();
+  Shape shape = check_square("eig", x, attrs);
   shape.erase(shape.rank() - 1);
   shape.push_back(2);
   return {x.dtype(), shape};
 }
 
-TensorType infer_vectors(Operands operands, const Attrs&, int) {
+TensorType infer_vectors(Operands operands, const Attrs& attrs, int) {
   Shape shape = operands[0].tensor.shape();
-  shape.push_back(2);
+  if (!attrs.pairs) shape.push_back(2);
   return {operands[0].tensor.dtype(), shape};
 }
 

@@ -116,20 +116,21 @@ void vjp_matmul(VjpCall& call) {
 
 // ---- Factorisations -------------------------------------------------------------------------------------------------
 
-constexpr OpFailure kNotPositive = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
+constexpr OpFailure kNotPositive = {false, [](int64_t matrix, const Layout& source, const Attrs& attrs) {
                                       return unfit_matrix(ErrorName::not_positive_definite, "cholesky", matrix, source,
-                                                          "is not positive definite");
+                                                          attrs, "is not positive definite");
                                     }};
-constexpr OpFailure kSingular = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
-                                   return unfit_matrix(ErrorName::singular_matrix, "solve", matrix, source,
+constexpr OpFailure kSingular = {false, [](int64_t matrix, const Layout& source, const Attrs& attrs) {
+                                   return unfit_matrix(ErrorName::singular_matrix, "solve", matrix, source, attrs,
                                                        "is singular");
                                  }};
-constexpr OpFailure kEighNotFinite = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
-                                        return unfit_matrix(ErrorName::not_finite, "eigh", matrix, source,
+constexpr OpFailure kEighNotFinite = {false, [](int64_t matrix, const Layout& source, const Attrs& attrs) {
+                                        return unfit_matrix(ErrorName::not_finite, "eigh", matrix, source, attrs,
                                                             kIsNotFinite);
                                       }};
-constexpr OpFailure kSvdNotFinite = {false, [](int64_t matrix, const Layout& source, const Attrs&) {
-                                       return unfit_matrix(ErrorName::not_finite, "svd", matrix, source, kIsNotFinite);
+constexpr OpFailure kSvdNotFinite = {false, [](int64_t matrix, const Layout& source, const Attrs& attrs) {
+                                       return unfit_matrix(ErrorName::not_finite, "svd", matrix, source, attrs,
+                                                           kIsNotFinite);
                                      }};
 
 TensorType infer_cholesky(Operands operands, const Attrs&) {
@@ -137,10 +138,9 @@ TensorType infer_cholesky(Operands operands, const Attrs&) {
   return {operands[0].tensor.dtype(), operands[0].tensor.shape()};
 }
 
-TensorType infer_eigenvalues(Operands operands, const Attrs&) {
+TensorType infer_eigenvalues(Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
-  check_square("eigh", x);
-  Shape shape = x.shape();
+  Shape shape = check_square("eigh", x, attrs);
   shape.erase(shape.rank() - 1);
   return {x.dtype(), shape};
 }
@@ -174,60 +174,67 @@ TensorType infer_solution(Operands operands, const Attrs&) {
 /// The extents of matrices [m, n]; k is the lesser.
 struct Extents {
   Dim m, n, k;
-  explicit Extents(const Tensor& x) : m(x.shape()[x.rank() - 2]), n(x.shape()[x.rank() - 1]), k(m < n ? m : n) {}
+  explicit Extents(const Shape& x) : m(x[x.rank() - 2]), n(x[x.rank() - 1]), k(m < n ? m : n) {}
+  explicit Extents(const Tensor& x, const Attrs& attrs = {})
+      : Extents(attrs.pairs ? Shape(std::span<const Dim>(x.shape().begin(), static_cast<size_t>(x.rank() - 1)))
+                            : x.shape()) {}
 };
 
+/// Returns the batch of x, which holds matrices of numbers or of pairs.
+Shape batch_of(const Tensor& x, const Attrs& attrs) {
+  const int axes = attrs.pairs ? 3 : 2;
+  return Shape(std::span<const Dim>(x.shape().begin(), static_cast<size_t>(x.rank() - axes)));
+}
+
 /// Returns the type of matrices of rows × columns in the batch of x.
-TensorType matrices_like(const Tensor& x, Dim rows, Dim columns) {
-  Shape shape = batch_shape(x);
+TensorType matrices_like(const Tensor& x, Dim rows, Dim columns, const Attrs& attrs = {}) {
+  Shape shape = batch_of(x, attrs);
   shape.push_back(rows);
   shape.push_back(columns);
-  return {x.dtype(), shape};
+  return {x.dtype(), with_pairs(shape, attrs)};
 }
 
 /// Returns the type of vectors in the batch of x.
-TensorType vectors_like(const Tensor& x, DType dtype, Dim extent) {
-  Shape shape = batch_shape(x);
+TensorType vectors_like(const Tensor& x, DType dtype, Dim extent, const Attrs& attrs) {
+  Shape shape = batch_of(x, attrs);
   shape.push_back(extent);
   return {dtype, shape};
 }
 
 TensorType infer_q(Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
-  check_matrices("qr", x, kMostRows);
-  const Extents extents(x);
-  return matrices_like(x, extents.m, attrs.complete ? extents.m : extents.k);
+  const Extents extents(matrix_shape("qr", x, attrs, kMostRows));
+  return matrices_like(x, extents.m, attrs.complete ? extents.m : extents.k, attrs);
 }
 
 TensorType infer_r(Operands operands, const Attrs& attrs, int) {
   const Tensor& x = operands[0].tensor;
-  const Extents extents(x);
-  return matrices_like(x, attrs.complete ? extents.m : extents.k, extents.n);
+  const Extents extents(x, attrs);
+  return matrices_like(x, attrs.complete ? extents.m : extents.k, extents.n, attrs);
 }
 
 TensorType infer_left_vectors(Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
-  check_matrices("svd", x, kMostOfSvd);
-  const Extents extents(x);
-  return matrices_like(x, extents.m, attrs.complete ? extents.m : extents.k);
+  const Extents extents(matrix_shape("svd", x, attrs, kMostOfSvd));
+  return matrices_like(x, extents.m, attrs.complete ? extents.m : extents.k, attrs);
 }
 
 TensorType infer_singular_values(Operands operands, const Attrs& attrs, int result) {
   const Tensor& x = operands[0].tensor;
-  const Extents extents(x);
-  if (result == 1) return vectors_like(x, x.dtype(), extents.k);
-  return matrices_like(x, attrs.complete ? extents.n : extents.k, extents.n);
+  const Extents extents(x, attrs);
+  if (result == 1) return vectors_like(x, x.dtype(), extents.k, attrs);
+  return matrices_like(x, attrs.complete ? extents.n : extents.k, extents.n, attrs);
 }
 
-TensorType infer_lu(Operands operands, const Attrs&) {
-  check_matrices("lu_factor", operands[0].tensor, kMostRows);
+TensorType infer_lu(Operands operands, const Attrs& attrs) {
+  matrix_shape("lu_factor", operands[0].tensor, attrs, kMostRows);
   return {operands[0].tensor.dtype(), operands[0].tensor.shape()};
 }
 
-TensorType infer_row_order(Operands operands, const Attrs&, int result) {
+TensorType infer_row_order(Operands operands, const Attrs& attrs, int result) {
   const Tensor& x = operands[0].tensor;
-  const Extents extents(x);
-  return vectors_like(x, DType::i64, result == 1 ? extents.k : extents.m);
+  const Extents extents(x, attrs);
+  return vectors_like(x, DType::i64, result == 1 ? extents.k : extents.m, attrs);
 }
 
 // ---- Derivatives of symmetric and triangular matrices -------------------------------------------------------------
@@ -267,9 +274,18 @@ void vjp_cholesky(VjpCall& call) {
   call.grads[0] = symmetric_half(call, both);
 }
 
+/// Fails for matrices of pairs, whose derivatives the standard library has.
+void check_no_pairs(const char* op, const Attrs& attrs) {
+  if (attrs.pairs) {
+    fail(ErrorName::not_differentiable, "{}: matrices of pairs have no derivative; those of complex tensors have one",
+         op);
+  }
+}
+
 /// Ā = V (diag(w̄) + F ∘ Vᵀ V̄) Vᵀ with F[i, j] = 1 / (w[j] - w[i]) beside the diagonal (Giles, "Collected matrix
 /// derivative results", 2008): infinite or NaN for vectors of equal values, which are not determined.
 void vjp_eigh(VjpCall& call) {
+  check_no_pairs("eigh", call.attrs);
   Ops& ops = call.ops;
   const Tensor &values = call.results[0], &vectors = call.results[1];
   const Tensor turned = transpose(ops, vectors), index = diagonals(call, vectors);
@@ -339,6 +355,7 @@ Tensor tall_qr_gradient(VjpCall& call, const Tensor& r, const Tensor& of_q, cons
 
 /// Of wide matrices A = [X, Y] the factors are Q and [U, Qᵀ Y], where Q and U are those of X.
 void vjp_qr(VjpCall& call) {
+  check_no_pairs("qr", call.attrs);
   Ops& ops = call.ops;
   const Tensor &q = call.results[0], &r = call.results[1], &of_q = call.result_grads[0], &of_r = call.result_grads[1];
   const Extents extents(call.inputs[0].tensor);
@@ -386,6 +403,7 @@ Tensor beside_space(VjpCall& call, const Tensor& x, const Tensor& grad) {
 /// Ā = U (diag(s̄) + turning(U) S + S turning(V)) Vᵀ, and what is beside the spaces of U and V (Townsend,
 /// "Differentiating the singular value decomposition", 2016): infinite or NaN for vectors of equal values.
 void vjp_svd(VjpCall& call) {
+  check_no_pairs("svd", call.attrs);
   Ops& ops = call.ops;
   const Tensor& x = call.inputs[0].tensor;
   const Tensor &of_u = call.result_grads[0], &of_s = call.result_grads[1];
@@ -419,6 +437,7 @@ void vjp_svd(VjpCall& call) {
 /// Of the rows in order, X = L U, with Ḡ the gradient of both factors: X̄ = L⁻ᵀ (tril(Lᵀ L̄, -1) + triu(Ū Uᵀ)) U⁻ᵀ. The
 /// rows below a square are L = X U⁻¹, and the columns beside it U = L⁻¹ X.
 void vjp_lu(VjpCall& call) {
+  check_no_pairs("lu_factor", call.attrs);
   Ops& ops = call.ops;
   const Tensor &factors = call.results[0], &grad = call.result_grads[0];
   const Extents extents(factors);

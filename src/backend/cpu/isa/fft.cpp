@@ -148,6 +148,14 @@ template <class T> void run_pass(const FftPass& pass, const void* from, void* to
 template <class T> void load(void* planes, size_t plane, const void* rows, size_t n, size_t lanes, ptrdiff_t stride) {
   const Planes<T> out = written<T>(planes, plane);
   const T* const in = static_cast<const T*>(rows);
+  if (lanes == 1) {
+    TSL_VECTORIZE
+    for (size_t i = 0; i < n; ++i) {
+      out.re[i] = in[2 * i];
+      out.im[i] = in[2 * i + 1];
+    }
+    return;
+  }
   constexpr size_t kTile = 16;  // elements of a row at a time, so that the written lines stay in the first cache
   for (size_t first = 0; first < n; first += kTile) {
     const size_t end = first + kTile < n ? first + kTile : n;
@@ -164,6 +172,14 @@ template <class T> void load(void* planes, size_t plane, const void* rows, size_
 template <class T> void store(void* rows, ptrdiff_t stride, const void* planes, size_t plane, size_t n, size_t lanes) {
   const Planes<const T> in = read<T>(planes, plane);
   T* const out = static_cast<T*>(rows);
+  if (lanes == 1) {
+    TSL_VECTORIZE
+    for (size_t i = 0; i < n; ++i) {
+      out[2 * i] = in.re[i];
+      out[2 * i + 1] = in.im[i];
+    }
+    return;
+  }
   constexpr size_t kTile = 16;
   for (size_t first = 0; first < n; first += kTile) {
     const size_t end = first + kTile < n ? first + kTile : n;
@@ -188,7 +204,64 @@ template <class T> void multiply(void* planes, size_t plane, const void* factors
   }
 }
 
+template <class T> void multiply_each(void* planes, size_t plane, const void* factors, size_t count) {
+  const Planes<T> x = written<T>(planes, plane);
+  const Planes<const T> w = read<T>(factors, count);
+  TSL_VECTORIZE
+  for (size_t i = 0; i < count; ++i) {
+    const T re = x.re[i], im = x.im[i];
+    x.re[i] = re * w.re[i] - im * w.im[i];
+    x.im[i] = re * w.im[i] + im * w.re[i];
+  }
+}
+
+/// Four elements, which may lie anywhere.
+template <class T> struct FourOf;
+template <> struct FourOf<float> { typedef float Type __attribute__((vector_size(16), aligned(4), may_alias)); };
+template <> struct FourOf<double> { typedef double Type __attribute__((vector_size(32), aligned(8), may_alias)); };
+
+/// Transposes a tile of 4 x 4 elements.
+template <class T> void turn_tile(T* to, size_t to_stride, const T* from, size_t from_stride) {
+  using Four = typename FourOf<T>::Type;
+  const auto row = [&](size_t i) -> const Four& { return *reinterpret_cast<const Four*>(from + i * from_stride); };
+  const auto out = [&](size_t i) -> Four& { return *reinterpret_cast<Four*>(to + i * to_stride); };
+  const Four ab_low = __builtin_shufflevector(row(0), row(1), 0, 4, 1, 5),
+             ab_high = __builtin_shufflevector(row(0), row(1), 2, 6, 3, 7),
+             cd_low = __builtin_shufflevector(row(2), row(3), 0, 4, 1, 5),
+             cd_high = __builtin_shufflevector(row(2), row(3), 2, 6, 3, 7);
+  out(0) = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
+  out(1) = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
+  out(2) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
+  out(3) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
+}
+
+/// Writes four rows of the result at a time, from their first element to the last, so that they keep to few lines.
+template <class T>
+void turn(void* to, size_t to_stride, const void* from, size_t from_stride, size_t rows, size_t columns) {
+  T* const out = static_cast<T*>(to);
+  const T* const in = static_cast<const T*>(from);
+  const size_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+  for (size_t j = 0; j < whole_columns; j += 4) {
+    for (size_t i = 0; i < whole_rows; i += 4)
+      turn_tile(out + j * to_stride + i, to_stride, in + i * from_stride + j, from_stride);
+  }
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j)
+      out[j * to_stride + i] = in[i * from_stride + j];
+  }
+}
+
 // ---- Real numbers -------------------------------------------------------------------------------------------
+
+/// Makes one element of the spectrum of 2 n real numbers of elements k and n - k of the transform of n pairs of them.
+template <class T>
+void separate_one(const Planes<T>& out, size_t k, const Planes<const T>& in, size_t a, size_t b, const T* w) {
+  constexpr T kHalf = T(0.5);
+  const T even_re = kHalf * (in.re[a] + in.re[b]), even_im = kHalf * (in.im[a] - in.im[b]);
+  const T odd_re = kHalf * (in.im[a] + in.im[b]), odd_im = kHalf * (in.re[b] - in.re[a]);
+  out.re[k] = even_re + (odd_re * w[0] - odd_im * w[1]);
+  out.im[k] = even_im + (odd_re * w[1] + odd_im * w[0]);
+}
 
 /// Makes the spectrum of 2 n real numbers, elements 0 to n of it, of the transform of n pairs of them: each pair was
 /// transformed as one complex number. twiddles[k] = e^(-2πi k / 2n).
@@ -196,19 +269,30 @@ template <class T> void separate(void* to, size_t to_plane, const void* from, si
                                  size_t n, size_t lanes) {
   const Planes<const T> in = read<T>(from, from_plane);
   const Planes<T> out = written<T>(to, to_plane);
-  const T* w = static_cast<const T*>(twiddles);
-  constexpr T kHalf = T(0.5);
-  for (size_t k = 0; k <= n; ++k, w += 2) {
-    const Planes<const T> a = in.at((k < n ? k : 0) * lanes), b = in.at((k == 0 ? 0 : n - k) * lanes);
-    const Planes<T> row = out.at(k * lanes);
+  const T* const w = static_cast<const T*>(twiddles);
+  if (lanes == 1) {
+    separate_one(out, 0, in, 0, 0, w);
     TSL_VECTORIZE
-    for (size_t q = 0; q < lanes; ++q) {
-      const T even_re = kHalf * (a.re[q] + b.re[q]), even_im = kHalf * (a.im[q] - b.im[q]);
-      const T odd_re = kHalf * (a.im[q] + b.im[q]), odd_im = kHalf * (b.re[q] - a.re[q]);
-      row.re[q] = even_re + (odd_re * w[0] - odd_im * w[1]);
-      row.im[q] = even_im + (odd_re * w[1] + odd_im * w[0]);
-    }
+    for (size_t k = 1; k < n; ++k) separate_one(out, k, in, k, n - k, w + 2 * k);
+    separate_one(out, n, in, 0, 0, w + 2 * n);
+    return;
   }
+  for (size_t k = 0; k <= n; ++k) {
+    const size_t a = (k < n ? k : 0) * lanes, b = (k == 0 ? 0 : n - k) * lanes;
+    TSL_VECTORIZE
+    for (size_t q = 0; q < lanes; ++q) separate_one(out, k * lanes + q, in, a + q, b + q, w + 2 * k);
+  }
+}
+
+/// Makes one complex number of elements k and n - k of a spectrum, of which the first have no imaginary parts.
+template <class T> void join_one(const Planes<T>& out, size_t k, const Planes<const T>& in, size_t a, size_t b,
+                                 const T* w, bool is_first) {
+  const T a_im = is_first ? T(0) : in.im[a], b_im = is_first ? T(0) : in.im[b];
+  const T even_re = in.re[a] + in.re[b], even_im = a_im - b_im;
+  const T diff_re = in.re[a] - in.re[b], diff_im = a_im + b_im;
+  const T odd_re = diff_re * w[0] + diff_im * w[1], odd_im = diff_im * w[0] - diff_re * w[1];
+  out.re[k] = even_re - odd_im;
+  out.im[k] = even_im + odd_re;
 }
 
 /// Makes n complex numbers, whose inverse transform has 2 n real ones as pairs, of elements 0 to n of their spectrum.
@@ -217,24 +301,22 @@ template <class T> void join(void* to, size_t to_plane, const void* from, size_t
                              size_t n, size_t lanes) {
   const Planes<const T> in = read<T>(from, from_plane);
   const Planes<T> out = written<T>(to, to_plane);
-  const T* w = static_cast<const T*>(twiddles);
-  for (size_t k = 0; k < n; ++k, w += 2) {
-    const Planes<const T> a = in.at(k * lanes), b = in.at((n - k) * lanes);
-    const Planes<T> row = out.at(k * lanes);
+  const T* const w = static_cast<const T*>(twiddles);
+  for (size_t q = 0; q < lanes; ++q) join_one(out, q, in, q, n * lanes + q, w, true);
+  if (lanes == 1) {
     TSL_VECTORIZE
-    for (size_t q = 0; q < lanes; ++q) {
-      const T a_im = k == 0 ? T(0) : a.im[q], b_im = k == 0 ? T(0) : b.im[q];
-      const T even_re = a.re[q] + b.re[q], even_im = a_im - b_im;
-      const T diff_re = a.re[q] - b.re[q], diff_im = a_im + b_im;
-      const T odd_re = diff_re * w[0] + diff_im * w[1], odd_im = diff_im * w[0] - diff_re * w[1];
-      row.re[q] = even_re - odd_im;
-      row.im[q] = even_im + odd_re;
-    }
+    for (size_t k = 1; k < n; ++k) join_one(out, k, in, k, n - k, w + 2 * k, false);
+    return;
+  }
+  for (size_t k = 1; k < n; ++k) {
+    TSL_VECTORIZE
+    for (size_t q = 0; q < lanes; ++q)
+      join_one(out, k * lanes + q, in, k * lanes + q, (n - k) * lanes + q, w + 2 * k, false);
   }
 }
 
 template <class T> FftKernels kernels_of() {
-  return {run_pass<T>, load<T>, store<T>, multiply<T>, separate<T>, join<T>};
+  return {run_pass<T>, load<T>, store<T>, multiply<T>, multiply_each<T>, turn<T>, separate<T>, join<T>};
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 // Fourier transforms along the last axis. Rows are transformed side by side, as many as fit into a cache, by passes of
-// small radices; lengths with a large prime factor by a product of chirps (Bluestein, "A linear filtering approach to
-// the computation of discrete Fourier transform", 1970). How rows are grouped changes no bit of their results.
+// small radices; long ones one by one, in blocks (Bailey, "FFTs in external or hierarchical memory", 1990); lengths
+// with a large prime factor by a product of chirps (Bluestein, "A linear filtering approach to the computation of
+// discrete Fourier transform", 1970). How rows are grouped changes no bit of their results.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
 #include <numbers>
+#include <optional>
 #include <vector>
 
 #include "backend/cpu/libraries/libraries.h"
@@ -18,6 +20,9 @@ namespace {
 constexpr size_t kMostLanes = 16;
 constexpr size_t kPadding = 272;  // elements between planes, so that they do not compete for the same lines of a cache
 constexpr size_t kCacheBytes = 640 * 1024;  // for the planes of the rows that are transformed side by side
+
+constexpr size_t kLeastInBlocks = 8192;  // numbers of a row that is transformed in blocks
+constexpr size_t kBlockLanes = 32;       // columns of a block
 
 /// Returns e^(-2πi k / n), from an angle of at most π / 4.
 template <class T> void write_root(T* out, uint64_t k, uint64_t n) {
@@ -90,6 +95,72 @@ template <class T> class Passes {
   std::vector<Step> steps_;
 };
 
+/// Returns the divisor of n that is nearest to its root, from below.
+size_t nearest_divisor(size_t n) {
+  size_t best = 1;
+  for (size_t divisor = 2; divisor * divisor <= n; ++divisor) {
+    if (n % divisor == 0) best = divisor;
+  }
+  return best;
+}
+
+/// The tables of a long row, which is a matrix of rows x columns: its columns are transformed, multiplied with twiddle
+/// factors, and transposed, and then its rows are transformed as columns; a block of columns at a time.
+template <class T> class BlockedPasses {
+ public:
+  explicit BlockedPasses(size_t n)
+      : rows_(nearest_divisor(n)), columns_(n / rows_), of_columns_(rows_), of_rows_(columns_), twiddles_(2 * n) {
+    for_each_block(columns_, [&](size_t first, size_t lanes) {
+      T* const re = &twiddles_[2 * rows_ * first];
+      for (size_t k = 0; k < rows_; ++k) {
+        for (size_t lane = 0; lane < lanes; ++lane) {
+          T root[2];
+          write_root(root, k * (first + lane), n);
+          re[k * lanes + lane] = root[0];
+          re[(rows_ + k) * lanes + lane] = root[1];
+        }
+      }
+    });
+  }
+  /// The elements of memory that run() needs besides.
+  size_t work_elements() const { return 4 * work_plane(); }
+
+  /// Overwrites the planes of a row by its transform.
+  void run(const FftKernels& kernels, T* planes, T* other, size_t plane, T* work) const {
+    for_each_block(columns_, [&](size_t first, size_t lanes) {
+      copy_block(work, lanes, work_plane(), planes + first, columns_, plane, rows_, lanes);
+      T* const done = of_columns_.run(kernels, work, work + 2 * work_plane(), work_plane(), lanes);
+      kernels.multiply_each(done, work_plane(), &twiddles_[2 * rows_ * first], rows_ * lanes);
+      for (const size_t part : {0, 1})
+        kernels.turn(other + part * plane + first * rows_, rows_, done + part * work_plane(), lanes, rows_, lanes);
+    });
+    for_each_block(rows_, [&](size_t first, size_t lanes) {
+      copy_block(work, lanes, work_plane(), other + first, rows_, plane, columns_, lanes);
+      const T* const done = of_rows_.run(kernels, work, work + 2 * work_plane(), work_plane(), lanes);
+      copy_block(planes + first, rows_, plane, done, lanes, work_plane(), columns_, lanes);
+    });
+  }
+
+ private:
+  size_t work_plane() const { return std::max(rows_, columns_) * kBlockLanes + kPadding; }
+
+  template <class Body> static void for_each_block(size_t columns, Body body) {
+    for (size_t first = 0; first < columns; first += kBlockLanes) body(first, std::min(kBlockLanes, columns - first));
+  }
+
+  static void copy_block(T* to, size_t to_stride, size_t to_plane, const T* from, size_t from_stride, size_t from_plane,
+                         size_t rows, size_t columns) {
+    for (const size_t part : {0, 1}) {
+      for (size_t row = 0; row < rows; ++row)
+        std::copy_n(from + part * from_plane + row * from_stride, columns, to + part * to_plane + row * to_stride);
+    }
+  }
+
+  size_t rows_, columns_;
+  Passes<T> of_columns_, of_rows_;
+  std::vector<T> twiddles_;  // planes of each block of columns
+};
+
 /// Returns the least length from n on whose factors are 2, 3 and 5.
 size_t next_smooth(size_t n) {
   for (;; ++n) {
@@ -106,10 +177,12 @@ bool is_smooth(size_t n) { return n == 1 || !radices_of(n).empty(); }
 /// A transform of a length, of any factors.
 template <class T> class Transform {
  public:
-  explicit Transform(size_t n) : n_(n), passes_(is_smooth(n) ? n : next_smooth(2 * n - 1)) {
-    if (passes_.size() == n) return;
+  explicit Transform(size_t n) : n_(n), size_(is_smooth(n) ? n : next_smooth(2 * n - 1)) {
+    if (size_ < kLeastInBlocks) passes_.emplace(size_);
+    else blocked_.emplace(size_);
+    if (size_ == n) return;
     // With k j = (k² + j² - (k - j)²) / 2: a product with a chirp, a convolution with its conjugate, another product.
-    const size_t m = passes_.size();
+    const size_t m = size_;
     chirp_.resize(2 * n);
     for (uint64_t k = 0; k < n; ++k) write_root(&chirp_[2 * k], k * k % (2 * n), 2 * n);
     filter_.assign(2 * m, T(0));
@@ -123,40 +196,50 @@ template <class T> class Transform {
   /// Transforms the filter by kernels; called once before run().
   void prepare(const FftKernels& kernels) {
     if (filter_.empty()) return;
-    const size_t m = passes_.size();
-    std::vector<T> other(2 * m), pairs(2 * m);
-    const T* const spectrum = passes_.run(kernels, filter_.data(), other.data(), m, 1);
+    const size_t m = size_;
+    std::vector<T> other(2 * m), pairs(2 * m), work(work_elements());
+    const T* const spectrum = transform(kernels, filter_.data(), other.data(), m, 1, work.data());
     kernels.store(pairs.data(), 0, spectrum, m, m, 1);
     filter_ = std::move(pairs);
   }
 
+  /// The most rows that are transformed side by side: one if they are long.
+  size_t most_lanes() const { return blocked_ ? 1 : kMostLanes; }
   /// The distance of the two planes that run() works on, of which the first n elements of each lane count.
-  size_t plane(size_t lanes) const { return passes_.size() * lanes + kPadding; }
+  size_t plane(size_t lanes) const { return size_ * lanes + kPadding; }
+  /// The elements of memory that run() needs besides.
+  size_t work_elements() const { return blocked_ ? blocked_->work_elements() : 0; }
 
   /// Transforms the first n elements of planes, where n is the length. Returns the planes with the result, one of the
   /// two.
-  T* run(const FftKernels& kernels, T* planes, T* other, size_t lanes) const {
-    const size_t m = passes_.size(), plane = this->plane(lanes);
-    if (filter_.empty()) return passes_.run(kernels, planes, other, plane, lanes);
+  T* run(const FftKernels& kernels, T* planes, T* other, size_t lanes, T* work) const {
+    const size_t m = size_, plane = this->plane(lanes);
+    if (filter_.empty()) return transform(kernels, planes, other, plane, lanes, work);
     kernels.multiply(planes, plane, chirp_.data(), n_, lanes);
     for (T* const part : {planes, planes + plane}) std::fill(part + n_ * lanes, part + m * lanes, T(0));
-    T* const spectrum = passes_.run(kernels, planes, other, plane, lanes);
+    T* const spectrum = transform(kernels, planes, other, plane, lanes, work);
     kernels.multiply(spectrum, plane, filter_.data(), m, lanes);
     // An inverse transform is a transform with real and imaginary parts exchanged.
     exchange(spectrum, m * lanes, plane);
-    T* const sums = passes_.run(kernels, spectrum, spectrum == planes ? other : planes, plane, lanes);
+    T* const sums = transform(kernels, spectrum, spectrum == planes ? other : planes, plane, lanes, work);
     exchange(sums, m * lanes, plane);
     kernels.multiply(sums, plane, chirp_.data(), n_, lanes);
     return sums;
   }
 
  private:
+  T* transform(const FftKernels& kernels, T* planes, T* other, size_t plane, size_t lanes, T* work) const {
+    if (passes_) return passes_->run(kernels, planes, other, plane, lanes);
+    blocked_->run(kernels, planes, other, plane, work);
+    return planes;
+  }
   static void exchange(T* planes, size_t n, size_t plane) { std::swap_ranges(planes, planes + n, planes + plane); }
 
-  size_t n_;
-  Passes<T> passes_;
-  std::vector<T> chirp_;   // [n] pairs
-  std::vector<T> filter_;  // [plane_size()] pairs; empty: passes alone do
+  size_t n_, size_;  // the length, and that of the passes
+  std::optional<Passes<T>> passes_;
+  std::optional<BlockedPasses<T>> blocked_;  // where rows are long
+  std::vector<T> chirp_;                     // [n] pairs
+  std::vector<T> filter_;                    // [size] pairs; empty: passes alone do
 };
 
 enum class Form : uint8_t { complex, real_to_complex, complex_to_real };
@@ -179,7 +262,7 @@ template <class T> class FftKernel final : public exec::OpKernel {
       for (size_t k = 0; k <= n_ / 2; ++k) write_root(&turns_[2 * k], k, n_);
     }
     const size_t row_bytes = 4 * plane_elements(1) * sizeof(T);
-    lanes_ = std::clamp<size_t>(kCacheBytes / row_bytes, 1, kMostLanes);
+    lanes_ = std::clamp<size_t>(kCacheBytes / row_bytes, 1, transform_.most_lanes());
     lanes_ = std::max<size_t>(1, std::min(lanes_, rows_));
   }
   std::string name() const override {
@@ -235,7 +318,10 @@ template <class T> class FftKernel final : public exec::OpKernel {
 
   /// The elements of a plane: the halved transforms have one more than they transform.
   size_t plane_elements(size_t lanes) const { return transform_.plane(lanes) + lanes; }
-  uint64_t bytes_each() const { return graph::aligned(4 * plane_elements(lanes_) * sizeof(T)); }
+  uint64_t bytes_each() const {
+    return graph::aligned((4 * plane_elements(lanes_) + transform_.work_elements()) * sizeof(T));
+  }
+  T* work_of(T* memory, size_t lanes) const { return memory + 4 * plane_elements(lanes); }
 
   void transform_rows(const T* in, T* out, size_t lanes, T* memory) const {
     T* const other = memory + 2 * plane_elements(lanes);
@@ -244,7 +330,7 @@ template <class T> class FftKernel final : public exec::OpKernel {
     const size_t plane = transform_.plane(lanes);
     read_rows(in, lanes, memory, plane);
     if (is_inverse_) std::swap_ranges(memory, memory + n_ * lanes, memory + plane);
-    T* const planes = transform_.run(kernels_, memory, other, lanes);
+    T* const planes = transform_.run(kernels_, memory, other, lanes, work_of(memory, lanes));
     if (is_inverse_) std::swap_ranges(planes, planes + n_ * lanes, planes + plane);
     write_rows(planes, plane, lanes, out);
   }
@@ -282,7 +368,7 @@ template <class T> class FftKernel final : public exec::OpKernel {
   void halved_to_complex(const T* in, T* out, size_t lanes, T* memory, T* other) const {
     const size_t half = n_ / 2, plane = transform_.plane(lanes), more = plane_elements(lanes);
     kernels_.load(memory, plane, in, half, lanes, static_cast<ptrdiff_t>(in_row()));
-    const T* const planes = transform_.run(kernels_, memory, other, lanes);
+    const T* const planes = transform_.run(kernels_, memory, other, lanes, work_of(memory, lanes));
     T* const spectrum = planes == memory ? other : memory;
     kernels_.separate(spectrum, more, planes, plane, turns_.data(), half, lanes);
     kernels_.store(out, static_cast<ptrdiff_t>(out_row()), spectrum, more, half + 1, lanes);
@@ -294,7 +380,7 @@ template <class T> class FftKernel final : public exec::OpKernel {
     // Real and imaginary parts are exchanged, for the inverse transform.
     kernels_.join(memory, plane, other, more, turns_.data(), half, lanes);
     std::swap_ranges(memory, memory + half * lanes, memory + plane);
-    T* const planes = transform_.run(kernels_, memory, other, lanes);
+    T* const planes = transform_.run(kernels_, memory, other, lanes, work_of(memory, lanes));
     std::swap_ranges(planes, planes + half * lanes, planes + plane);
     kernels_.store(out, static_cast<ptrdiff_t>(out_row()), planes, plane, half, lanes);
   }

@@ -6,13 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
-#include "backend/cpu/libraries/blas.h"
+#include "backend/cpu/libraries/lapack.h"
 #include "backend/cpu/libraries/libraries.h"
-#include "exec/matrix_layout.h"
-#include "graph/plan.h"
 
 extern "C" {
 void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* info);
@@ -32,6 +29,8 @@ void dgetrs_(const char* trans, const int* n, const int* columns, const double* 
 }
 
 namespace tsl::cpu {
+
+using namespace lapack;
 
 namespace {
 
@@ -64,55 +63,6 @@ void solve(bool upper, bool transposed, int n, int columns, const double* a, int
   cblas_dtrsm(CblasRowMajor, CblasLeft, upper ? CblasUpper : CblasLower, transposed ? CblasTrans : CblasNoTrans,
               CblasNonUnit, n, columns, 1, a, stride, x, columns);
 }
-
-/// The extents of the matrices of a batch.
-struct Extents {
-  int64_t rows, columns;
-  int64_t least() const { return std::min(rows, columns); }
-  int64_t elements() const { return rows * columns; }
-};
-
-/// Returns the extents of the first operand's matrices.
-inline Extents extents_of(const graph::Node& node) {
-  const Shape& shape = node.args[0].layout.shape;
-  return {shape[shape.rank() - 2].hint(), shape[shape.rank() - 1].hint()};
-}
-
-/// A factorisation of each matrix of a batch, computed in f64 whatever the dtype, as NumPy's are: the results are
-/// f64's, rounded once.
-class FactorisationKernel : public exec::OpKernel {
- public:
-  /// `bytes`: the workspace of a matrix.
-  FactorisationKernel(const graph::Node& node, ThreadPool& pool, uint64_t bytes)
-      : pool_(pool),
-        count_(exec::batch_count(node.args[0].layout.shape)),
-        extents_(extents_of(node)),
-        bytes_each_(graph::aligned(bytes)) {}
-  uint64_t workspace_bytes() const override {
-    return bytes_each_ * static_cast<uint64_t>(count_ > 1 ? pool_.size() : 1);
-  }
-  void run(const exec::OpCall& call) override {
-    if (is_empty()) return;
-    if (count_ == 1) return factorise_one(call, 0, call.workspace);
-    pool_.parallel_for(count_, [&](int64_t i, int worker) {
-      factorise_one(call, i, call.workspace + static_cast<uint64_t>(worker) * bytes_each_);
-    });
-  }
-
- protected:
-  const Extents& extents() const { return extents_; }
-
- private:
-  /// Whether there is nothing to compute.
-  virtual bool is_empty() const { return extents_.elements() == 0; }
-  /// Factorises matrix i, or reports that it has no factors.
-  virtual void factorise_one(const exec::OpCall& call, int64_t i, std::byte* workspace) const = 0;
-
-  ThreadPool& pool_;
-  int64_t count_;
-  Extents extents_;
-  uint64_t bytes_each_;
-};
 
 /// A factorisation of square matrices, whose workspace depends on their rows.
 class SquareKernel : public FactorisationKernel {
@@ -179,10 +129,7 @@ template <class T> class EighKernel final : public SquareKernel {
     }
     if (!call.results[1]) return;
     T* const vectors = reinterpret_cast<T*>(call.results[1]) + i * n() * n();
-    for (int64_t row = 0; row < n(); ++row) {
-      for (int64_t column = 0; column < n(); ++column)
-        vectors[row * n() + column] = static_cast<T>(columns[column * n() + row]);
-    }
+    write_rows(columns, extents(), vectors);
   }
 };
 
@@ -220,50 +167,6 @@ template <class T> class TriangularKernel final : public exec::OpKernel {
   int64_t columns_ = 0;
   Layout order_;
 };
-
-// ---- General matrices
-// ------------------------------------------------------------------------------------------------
-
-constexpr int64_t kTile = 32;  // rows and columns whose elements are moved while they are in the cache
-
-/// Calls visit(row, column) for each element, a tile after the other.
-template <class Visit> void for_each(int64_t rows, int64_t columns, Visit&& visit) {
-  for (int64_t top = 0; top < rows; top += kTile) {
-    for (int64_t left = 0; left < columns; left += kTile) {
-      const int64_t bottom = std::min(rows, top + kTile), right = std::min(columns, left + kTile);
-      for (int64_t row = top; row < bottom; ++row) {
-        for (int64_t column = left; column < right; ++column) visit(row, column);
-      }
-    }
-  }
-}
-
-/// Copies a matrix in rows to one in columns.
-template <class T> void read_columns(const T* in, Extents extents, double* out) {
-  for_each(extents.rows, extents.columns, [&](int64_t row, int64_t column) {
-    out[column * extents.rows + row] = static_cast<double>(in[row * extents.columns + column]);
-  });
-}
-
-/// Copies a matrix in columns to one in rows.
-template <class T> void write_rows(const double* in, Extents extents, T* out) {
-  for_each(extents.rows, extents.columns, [&](int64_t row, int64_t column) {
-    out[row * extents.columns + column] = static_cast<T>(in[column * extents.rows + row]);
-  });
-}
-
-template <class T> const T* operand(const exec::OpCall& call, size_t which, int64_t offset) {
-  return reinterpret_cast<const T*>(call.operands[which]) + offset;
-}
-
-/// Returns part of a result; null: nothing reads it.
-template <class T> T* result(const exec::OpCall& call, size_t which, int64_t offset) {
-  return call.results[which] ? reinterpret_cast<T*>(call.results[which]) + offset : nullptr;
-}
-
-uint64_t bytes_of(int64_t doubles, int64_t ints = 0) {
-  return sizeof(double) * static_cast<uint64_t>(doubles) + sizeof(int) * static_cast<uint64_t>(ints);
-}
 
 /// Returns LU factors in place of the columns of a matrix. False: an element of the diagonal is 0.
 bool factorise_lu(Extents extents, double* columns, int* pivots) {
@@ -330,12 +233,7 @@ template <class T> class LuKernel final : public FactorisationKernel {
     read_columns(operand<T>(call, 0, i * rows * columns), extents(), factors);
     if (columns > 0) factorise_lu(extents(), factors, pivots);
     if (T* const out = result<T>(call, 0, i * rows * columns)) write_rows(factors, extents(), out);
-    if (auto* const out = result<int64_t>(call, 1, i * least))
-      std::transform(pivots, pivots + least, out, [](int pivot) { return int64_t{pivot} - 1; });
-    if (auto* const order = result<int64_t>(call, 2, i * rows)) {
-      std::iota(order, order + rows, int64_t{0});
-      for (int64_t row = 0; row < least; ++row) std::swap(order[row], order[pivots[row] - 1]);
-    }
+    write_row_order(pivots, rows, least, result<int64_t>(call, 1, i * least), result<int64_t>(call, 2, i * rows));
   }
 };
 
@@ -543,6 +441,7 @@ class LapackProvider final : public exec::OpKernelProvider {
  public:
   explicit LapackProvider(ThreadPool& pool) : pool_(pool) {}
   std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
+    if (node.attrs.pairs) return make_complex(node, pool_);
     for (const auto& [op, make_kernel] : kRows) {
       if (op == node.op) return make_kernel(node, pool_);
     }

@@ -18,6 +18,12 @@ namespace {
 
 // With fewer elements, each thread computes one: the time is then that of a single thread's work, not of the memory.
 constexpr int64_t kFewElements = 1 << 14;
+/// Where vectors are impossible (rows that begin at any address), a thread takes this many elements, one from each run
+/// of neighbouring threads: its loads are in flight together. Fewer elements are better spread over more threads.
+constexpr int kElementsApart = 4, kShortElementsApart = 8;
+constexpr int64_t kManyElements = 1 << 19;
+/// Loads of parts are in flight together if elements are computed for all parts. That pays for so few operations.
+constexpr int64_t kFewMaps = 2;
 
 /// What is left of a program where the indices are in some parts, and not in others.
 struct Case {
@@ -82,6 +88,7 @@ class PointwiseWriter {
         count_(count_of(kernel.kept)) {
     if (vectorized) choose_width();
     if (count_ >= kFewElements) cases_ = CaseFinder(kernel.program).run();
+    if (width_ == 1 && count_ >= kManyElements && (cases_.empty() || is_cheap())) apart_ = elements_apart();
   }
 
   GeneratedKernels write() {
@@ -89,6 +96,7 @@ class PointwiseWriter {
     if (count_ == 0) return generated;
     const std::string& n = writer_.size(count_);
     const int threads = parameters_.pointwise_threads;
+    if (apart_ > 1) return write_apart(threads);
     writer_.put("const Index i = ((Index)block_x * ", threads, " + threadIdx.x) * ", width_, ";");
     writer_.put("if (i >= ", n, ") return;");
     if (width_ > 1 && count_ % width_ != 0) {
@@ -140,6 +148,68 @@ class PointwiseWriter {
     while (width_ > 1 &&
            !(allows_vectors(kernel_, inner_loop(), width_) && (is_whole || extents_.back() % width_ == 0)))
       width_ /= 2;
+  }
+
+  /// Whether elements may be computed for all parts, where only one is needed.
+  bool is_cheap() const {
+    const auto is_map = [](const Instr& instr) { return instr.kind == Instr::Kind::map; };
+    return std::count_if(kernel_.program.begin(), kernel_.program.end(), is_map) <= kFewMaps;
+  }
+
+  /// Returns how many elements a thread takes that are apart: more of 16 bits, so that as many bytes are in flight.
+  int elements_apart() const {
+    const bool all_short = std::all_of(kernel_.program.begin(), kernel_.program.end(), [&](const Instr& instr) {
+      const bool accesses = instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store;
+      return !accesses || element_bytes(instr) <= 2;
+    });
+    return all_short ? kShortElementsApart : kElementsApart;
+  }
+
+  /// Writes a kernel in which neighbouring threads access neighbouring elements, and a thread several of these apart.
+  GeneratedKernels write_apart(int threads) {
+    GeneratedKernels generated;
+    const std::string& n = writer_.size(count_);
+    writer_.put("const Index i = (Index)block_x * ", threads * apart_, " + threadIdx.x;");
+    writer_.open("if (i + {} < {})", threads * (apart_ - 1), n);
+    statements_apart(threads);
+    writer_.otherwise();
+    writer_.open("for (Index j = i; j < {}; j += {})", n, threads);
+    body(1, "j");
+    writer_.close();
+    writer_.close();
+    generated.kernels.push_back(
+        writer_.finish(text_of("a", apart_), ceil_div(count_, int64_t{threads} * apart_), threads));
+    return generated;
+  }
+
+  void statements_apart(int threads) {
+    const std::vector<Instr>& program = kernel_.program;
+    writer_.use(program);
+    std::vector<std::string> array_index(program.size());
+    for (Reg r = 0; r < program.size(); ++r) {
+      if (!defines(program[r])) continue;
+      if (program[r].kind == Instr::Kind::scalar) {
+        writer_.emit(r, {}, true);
+        continue;
+      }
+      array_index[r] = "v";
+      writer_.line("{} r{}[{}];", type_of(program[r].dtype), r, apart_);
+    }
+    writer_.set_arrays(array_index);
+    for (const bool stores : {false, true}) {
+      writer_.line("#pragma unroll");
+      writer_.open("for (int v = 0; v < {}; ++v)", apart_);
+      writer_.line("const Index j = i + v * {};", threads);
+      Position at;
+      at.index = writer_.coordinates("j", extents_, "k");
+      at.linear = "j";
+      for (Reg r = 0; r < program.size(); ++r) {
+        if (defines(program[r]) == stores || program[r].kind == Instr::Kind::scalar) continue;
+        if (stores) writer_.emit_store(program[r], at);
+        else writer_.emit(r, at, false);
+      }
+      writer_.close();
+    }
   }
 
   /// Whether all elements of a thread have the same value: host numbers, and operands broadcast along the rows.
@@ -256,7 +326,7 @@ class PointwiseWriter {
   KernelWriter writer_;
   std::vector<int64_t> extents_;
   int64_t count_;
-  int width_ = 1;
+  int width_ = 1, apart_ = 1;
   std::vector<Case> cases_;
 };
 

@@ -75,6 +75,10 @@ class ColumnsWriter : ReduceWriter {
                 writer.size(length_), kReduceBlock);
     writer.line("const Index end = inside ? first + count : 0;");
     declare_shared_lanes(writer);
+    if (is_one_turn()) {
+      writer.line("const Index turn = first;");
+      emit_loads_ahead(writer, row, "if (e < end) ");
+    }
     emit_shifts(writer, row);
     for (Reg r : reduces_) declare_columns(writer, own_part(r), fmt::format("a{}", r));
     emit_column_block(writer, row, Taken::powers);
@@ -94,38 +98,76 @@ class ColumnsWriter : ReduceWriter {
     return cuda_kernel;
   }
 
+  /// Whether a thread takes each of its lanes once. Then elements stay in registers, also for a second pass.
+  bool is_one_turn() const { return length_ <= form_.lanes && form_.width == 1; }
+
   /// Emits the elements from `first` to `end` that thread `lane` of a column takes.
   void emit_column_block(KernelWriter& writer, const Position& row, Taken taken) {
+    if (is_one_turn()) return emit_column_turn(writer, row, "if (e < end) ", taken);
     writer.line("Index turn = first;");
     writer.line("#pragma unroll {}", turns_at_once());
     writer.open("for (; turn + {0} <= end; turn += {0})", form_.lanes);
+    if (form_.width == 1 && stores_elements()) emit_loads_ahead(writer, row, "");
     emit_column_turn(writer, row, "", taken);
     writer.close();
     writer.open("if (turn < end)");
+    if (form_.width == 1) emit_loads_ahead(writer, row, "if (e < end) ");
     emit_column_turn(writer, row, "if (e < end) ", taken);
     writer.close();
   }
 
+  bool stores_elements() const {
+    return std::any_of(kernel_.program.begin(), kernel_.program.end(), [](const Instr& instr) {
+      return instr.level == graph::Level::full && instr.kind == Instr::Kind::store;
+    });
+  }
+
+  /// Emits the loads of a turn before what computes, which may branch, or stores, which a load may not pass.
+  void emit_loads_ahead(KernelWriter& writer, const Position& row, const char* condition) {
+    ahead_.assign(kernel_.program.size(), false);
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      const Instr& instr = kernel_.program[r];
+      if (instr.level != graph::Level::full || !is_plain_load(instr)) continue;
+      ahead_[r] = true;
+      writer.line("{} ahead{}[{}];", type_of(instr.dtype), r, steps());
+    }
+    open_steps(writer, condition);
+    const Position at = element_position(writer, row, "e");
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      if (!ahead_[r]) continue;
+      const Instr& instr = kernel_.program[r];
+      writer.line("ahead{}[step] = {}[{}];", r, writer.buffer(instr.buffer), writer.index_expr(instr.map, at));
+    }
+    writer.close();
+    writer.close();
+  }
+
+  int64_t steps() const { return form_.lanes / form_.down; }
+  void open_steps(KernelWriter& writer, const char* condition) {
+    writer.line("#pragma unroll");
+    writer.open("for (int step = 0; step < {}; ++step)", steps());
+    writer.line("const Index e = turn + step * {} + lane;", form_.down);
+    writer.open("{}", condition);
+  }
+
   /// Returns the turns whose loads are in flight at once, while the lanes that a thread accumulates stay in registers.
   int64_t turns_at_once() const {
-    const int64_t steps = form_.lanes / form_.down;
-    if (width_ == 1) return std::max<int64_t>(16 / steps, 1);
+    if (width_ == 1) return std::max<int64_t>(16 / steps(), 1);
     int64_t loaded = 0, accumulated = 0;  // bytes per lane and column
     for (const Instr& instr : kernel_.program)
       loaded += is_vectorized(instr) ? static_cast<int64_t>(size_of(instr.dtype)) : 0;
     for (Reg r : reduces_) accumulated += Reduction(kernel_.program[r]).partial_bytes();
-    const int64_t turns = (kColumnBytes - accumulated * steps * width_) / std::max<int64_t>(loaded * steps * width_, 1);
+    const int64_t turns =
+        (kColumnBytes - accumulated * steps() * width_) / std::max<int64_t>(loaded * steps() * width_, 1);
     return turns < 2 ? 1 : turns < 8 ? 2 : 4;
   }
 
   void emit_column_turn(KernelWriter& writer, const Position& row, const char* condition, Taken taken) {
-    writer.line("#pragma unroll");
-    writer.open("for (int step = 0; step < {}; ++step)", form_.lanes / form_.down);
-    writer.line("const Index e = turn + step * {} + lane;", form_.down);
-    writer.open("{}", condition);
+    open_steps(writer, condition);
     emit_elements(writer, row, "e", taken);
     writer.close();
     writer.close();
+    if (!is_one_turn()) ahead_.clear();
   }
 
   /// Returns what a column accumulates: for a logsumexp, the sum.

@@ -27,10 +27,19 @@ constexpr int64_t kShortElements = 8, kStoredTurns = 3;
 // A thread of a column form loads kColumnLoads elements at least. Columns of kLongColumn or more elements keep all 128
 // lanes busy, so that a block of threads reads whole rows of narrow arrays.
 constexpr int64_t kColumnLoads = 4, kLongColumn = kColumnLoads * kReduceLanes;
+/// With so many threads every multiprocessor is full, and a thread takes more of a column instead: up to kMostSteps
+/// lanes of the reduction order, which are loaded together. Folding then has fewer rounds, each with a barrier.
+constexpr int64_t kManyThreads = 1 << 17;
+constexpr int64_t kMostSteps = 16;
+/// The registers of a column's thread for what is kept. With 32, a log_softmax over 64 took 253 us in place of 190
+/// (H100); with 16, more threads fold, and a mean that is subtracted took 107 in place of 96.
+constexpr int64_t kColumnKeptWords = 24;
 /// Threads of a block that take several columns each, or keep columns: more would leave too few registers for them.
 constexpr int kColumnThreads = 512;
 /// Threads that find places in a long row: half and a quarter as many read it 3 % and 9 % more slowly (H100).
 constexpr int kSweepingThreads = 512;
+/// The elements that each of these takes at least where rows are many: of fewer, the fold takes longer than they do.
+constexpr int64_t kSweptElements = 32;
 
 int64_t power_of_two_below(int64_t value) {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
@@ -146,7 +155,7 @@ RowForm short_row_form(const ReduceShape& shape, const RowDemand& demand) {
 /// Chooses the threads of columns that stay in registers, or are read again: so many that what is kept fits, and
 /// columns enough for whole sectors of memory.
 RowForm resident_column_form(const ReduceShape& shape, const RowDemand& demand) {
-  const int64_t most_turns = std::max<int64_t>(kGoodKeptWords / std::max<int64_t>(demand.kept_words, 1), 1);
+  const int64_t most_turns = std::max<int64_t>(kColumnKeptWords / std::max<int64_t>(demand.kept_words, 1), 1);
   const int lanes = lanes_of(shape.length), threads = lanes_of(ceil_div(shape.length, most_turns));
   RowForm form;
   form.lanes = {threads, 1, lanes};
@@ -180,16 +189,18 @@ RowForm long_row_form(const ReduceShape& shape, const RowDemand& demand) {
 }
 
 /// Chooses the threads of long rows in which only places are found: they take neighbouring elements of the whole row.
-RowForm sweeping_form(const RowDemand& demand) {
+RowForm sweeping_form(const ReduceShape& shape, const RowDemand& demand) {
   RowForm form;
-  form.lanes = {kSweepingThreads, demand.width};
+  const int64_t threads = power_of_two_below(shape.length / kSweptElements);
+  form.lanes = {static_cast<int>(std::clamp<int64_t>(threads, kReduceLanes, kSweepingThreads)), demand.width};
   return form;
 }
 
 }  // namespace
 
 RowForm row_form(const ReduceShape& shape, const RowDemand& demand, int row_threads) {
-  if (shape.blocks() > 1) return demand.are_arg_reductions ? sweeping_form(demand) : long_row_form(shape, demand);
+  if (shape.blocks() > 1)
+    return demand.are_arg_reductions ? sweeping_form(shape, demand) : long_row_form(shape, demand);
   if (row_threads == 0 && share_warps(shape, demand.kept_words)) return short_row_form(shape, demand);
   if (row_threads == 0 && shape.across && shape.length > 0) return resident_column_form(shape, demand);
   const int width = demand.width, most = static_cast<int>(kReduceLanes) / width;
@@ -209,7 +220,11 @@ RowForm row_form(const ReduceShape& shape, const RowDemand& demand, int row_thre
 // ---- Columns -----------------------------------------------------------------------------------------------
 
 ColumnForm column_form(const ReduceShape& shape, int width) {
-  const int64_t down = power_of_two_below(std::min(shape.length / kColumnLoads, kReduceLanes));
+  int64_t down = power_of_two_below(std::min(shape.length / kColumnLoads, kReduceLanes));
+  if (width == 1 && shape.inside >= kWarp) {
+    const int64_t least = std::max<int64_t>(lanes_of(shape.length) / kMostSteps, 1);
+    while (down > least && shape.rows * shape.blocks() * (down / 2) >= kManyThreads) down /= 2;
+  }
   const auto form_of = [&](int64_t across, int columns, int most_threads) {
     ColumnForm form;
     across = std::min(across, ceil_div(shape.rows, columns));

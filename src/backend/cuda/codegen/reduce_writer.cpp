@@ -87,15 +87,13 @@ void ReduceWriter::emit_values(KernelWriter& writer, const Position& at, bool sh
     if (instr.level != Level::full || !defines(instr) || instr.kind == Instr::Kind::scalar) continue;
     if (shared != (!is_shared_.empty() && is_shared_[r])) continue;
     if (is_vectorized(instr)) writer.line("const {} r{} = wide{}[v];", type_of(instr.dtype), r, r);
+    else if (!ahead_.empty() && ahead_[r]) writer.line("const {} r{} = ahead{}[step];", type_of(instr.dtype), r, r);
     else writer.emit(r, at, true);
   }
 }
 
 void ReduceWriter::emit_element(KernelWriter& writer, const Position& row, const std::string& element, Taken taken) {
-  Position at = row;
-  const std::vector<std::string> inner = writer.coordinates(element, extents_of(kernel_.reduced), "c");
-  std::copy(inner.begin(), inner.end(), at.index.begin() + kernel_.kept.rank());
-  at.linear = linear_place(writer, row, element);
+  const Position at = element_position(writer, row, element);
   emit_values(writer, at, false);
   for (const Instr& instr : kernel_.program) {
     if (instr.level == Level::full && !defines(instr) && taken != Taken::greatest) writer.emit_store(instr, at);
@@ -113,6 +111,14 @@ void ReduceWriter::emit_element(KernelWriter& writer, const Position& row, const
       writer.line("{}", part(r, Op::max).take(fmt::format("g{}", r), value, element, "step"));
     }
   }
+}
+
+Position ReduceWriter::element_position(KernelWriter& writer, const Position& row, const std::string& element) const {
+  Position at = row;
+  const std::vector<std::string> inner = writer.coordinates(element, extents_of(kernel_.reduced), "c");
+  std::copy(inner.begin(), inner.end(), at.index.begin() + kernel_.kept.rank());
+  at.linear = linear_place(writer, row, element);
+  return at;
 }
 
 Position ReduceWriter::row_position(KernelWriter& writer) const {

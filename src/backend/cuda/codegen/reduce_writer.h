@@ -60,6 +60,8 @@ class ReduceWriter {
   /// Emits one element for each of a thread's columns, or several neighbours of a row.
   void emit_elements(KernelWriter& writer, const Position& row, const std::string& element, Taken taken);
   Position row_position(KernelWriter& writer) const;
+  /// Declares the coordinates of an element of a row.
+  Position element_position(KernelWriter& writer, const Position& row, const std::string& element) const;
   /// Emits what elements depend on: host numbers, and row-level inputs.
   void emit_before_elements(KernelWriter& writer, const Position& row);
 
@@ -81,6 +83,7 @@ class ReduceWriter {
   int64_t least_array_ = 0;  // partial results are combined as if there were so many
   int vector_loop_ = -1, width_ = 1;
   bool by_vectors_ = false;
+  std::vector<bool> ahead_;  // by register: whether ahead<r>[step] holds the value of a load
 
  private:
   /// Partial results in scratch memory, several per row: those of the reduction order's blocks, or of blocks of such

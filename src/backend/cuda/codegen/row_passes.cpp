@@ -175,7 +175,8 @@ bool are_arg_reductions(const Kernel& kernel, const RowPasses& passes) {
          std::all_of(all.begin(), all.end(), [&](Reg r) { return Reduction(kernel.program[r]).is_arg_reduction(); });
 }
 
-int access_width(const Kernel& kernel, const graph::Plan& plan, const RowPasses& passes, int row_threads) {
+int access_width(const Kernel& kernel, const graph::Plan& plan, const RowPasses& passes, int row_threads,
+                 bool vectorized) {
   constexpr int64_t kVectorBytes = 16;  // the most of one access
   const ReduceShape shape = shape_of(kernel);
   const int inner = kernel.kept.rank() + kernel.reduced.rank() - 1;
@@ -187,10 +188,11 @@ int access_width(const Kernel& kernel, const graph::Plan& plan, const RowPasses&
     longest = std::max(longest, bytes);
     short_elements |= bytes == 2;
   }
-  const auto fits = [&](int width) {
+  const auto divides = [&](int width) {
     return shape.length > 0 && shape.length % width == 0 &&
-           kernel.reduced[kernel.reduced.rank() - 1].hint() % width == 0 && allows_vectors(kernel, inner, width);
+           kernel.reduced[kernel.reduced.rank() - 1].hint() % width == 0;
   };
+  const auto fits = [&](int width) { return vectorized && divides(width) && allows_vectors(kernel, inner, width); };
   if (share_warps(shape, passes.kept_words) && row_threads == 0) {
     int width = 8;
     while (width > 1 && (width * longest > kVectorBytes || !fits(width))) width /= 2;
@@ -198,6 +200,7 @@ int access_width(const Kernel& kernel, const graph::Plan& plan, const RowPasses&
   }
   const bool has_room =
       shape.rows >= kFewRows && (passes.kept_words == 0 || (passes.kept_words == 1 && shape.blocks() == 1));
+  if (short_elements && passes.kept_halves > 0 && divides(2) && !shape.across) return 2;
   return (short_elements || has_room) && fits(2) ? 2 : 1;
 }
 

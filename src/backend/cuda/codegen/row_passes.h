@@ -33,8 +33,10 @@ std::vector<bool> known_rows(const graph::Kernel& kernel, const std::vector<bool
 /// Whether rows are read once, for arg reductions alone.
 bool are_arg_reductions(const graph::Kernel& kernel, const RowPasses& passes);
 /// Returns how many neighbours a thread accesses at a time. Of short rows: 16 bytes, so that few threads compute a row.
-/// Of others: two, if elements are short, or registers are left besides kept values.
-int access_width(const graph::Kernel& kernel, const graph::Plan& plan, const RowPasses& passes, int row_threads);
+/// Of others: two, if elements are short, or registers are left besides kept values. Short elements need not be aligned
+/// for that: two are kept in a register also if they are read one by one.
+int access_width(const graph::Kernel& kernel, const graph::Plan& plan, const RowPasses& passes, int row_threads,
+                 bool vectorized);
 /// Returns what a thread needs that accesses `width` neighbours at a time.
 RowDemand demand_of(const graph::Kernel& kernel, const graph::Plan& plan, const RowPasses& passes, int width);
 

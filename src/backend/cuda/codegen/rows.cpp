@@ -36,7 +36,8 @@ class RowsWriter {
         length_(shape_.length),
         passes_(plan_passes(kernel)),
         blocks_(are_arg_reductions(kernel, passes_) ? 1 : shape_.blocks()),
-        form_(row_form(shape_, demand(vectorized ? access_width(kernel, plan, passes_, parameters.row_threads) : 1),
+        vectorized_(vectorized),
+        form_(row_form(shape_, demand(access_width(kernel, plan, passes_, parameters.row_threads, vectorized)),
                        parameters.row_threads)) {}
 
   GeneratedKernels write() {
@@ -72,7 +73,7 @@ class RowsWriter {
       writer_.set_cluster(form_.cluster);
       generated.kernels.push_back(writer_.finish(fmt::format("{}{}t{}{}", columns, blocks, form_.threads(), kept),
                                                  ceil_div(rows_, form_.rows_per_block()) * form_.cluster, threads));
-      if (form_.lanes.width > 1)
+      if (form_.lanes.width > 1 && vectorized_)
         generated.kernels.back().vector_accesses =
             find_vector_accesses(kernel_, plan_, inner_loop(), form_.lanes.width);
     }
@@ -85,7 +86,8 @@ class RowsWriter {
   bool is_column() const { return form_.lanes.across > 1; }
   bool is_clustered() const { return form_.cluster > 1; }
   bool is_vectorized(const Instr& instr) const {
-    return form_.lanes.width > 1 && is_contiguous_along(kernel_, instr, inner_loop());
+    return vectorized_ && form_.lanes.width > 1 && is_contiguous_along(kernel_, instr, inner_loop()) &&
+           is_aligned_along(instr, inner_loop(), form_.lanes.width);
   }
 
   RowDemand demand(int width) const { return demand_of(kernel_, plan_, passes_, width); }
@@ -467,6 +469,7 @@ class RowsWriter {
   int64_t rows_, length_;
   RowPasses passes_;
   int64_t blocks_;  // of the reduction order
+  bool vectorized_;
   RowForm form_;
   int pass_ = 0;
   std::optional<FoldMemory> fold_memory_;

@@ -188,7 +188,7 @@ std::vector<CUfunction> KernelCache::get_many(std::span<CudaKernel* const> kerne
     const auto known = functions_by_text_.find(cuda_kernel->text);
     functions.push_back(known == functions_by_text_.end() ? nullptr : known->second);
     if (functions.back()) ++stats_.from_memory;
-    else missing.push_back({cuda_kernel->name(), cuda_kernel->source()});
+    else missing.push_back({cuda_kernel->name(), cuda_kernel->source(), cuda_kernel->is_for_one_arch});
   }
   if (missing.empty()) return functions;
   const std::vector<CUfunction> found = get_many(missing);
@@ -287,14 +287,17 @@ void KernelCache::check_loaded(CUresult result) const {
 
 // ---- By compiling ----
 
-/// Divides the kernels into programs. Kernels of equal names go into different programs.
+/// Divides the kernels into programs. Kernels of equal names, or for other architectures, go into different programs.
 std::vector<KernelCache::CompilationUnit> KernelCache::divide(std::span<const Request> wanted) {
   const size_t count = unit_count(wanted.size(), static_cast<size_t>(machine_limits().cpus));
   std::vector<CompilationUnit> units(count);
   for (size_t i = 0; i < wanted.size(); ++i) {
-    const auto has_name = [&](const Request& other) { return other.kernel->name == wanted[i].kernel->name; };
+    const auto is_unlike = [&](const Request& other) {
+      return other.kernel->name == wanted[i].kernel->name ||
+             other.kernel->is_for_one_arch != wanted[i].kernel->is_for_one_arch;
+    };
     CompilationUnit& unit = units[i * count / wanted.size()];
-    if (std::any_of(unit.begin(), unit.end(), has_name)) units.push_back({wanted[i]});
+    if (std::any_of(unit.begin(), unit.end(), is_unlike)) units.push_back({wanted[i]});
     else unit.push_back(wanted[i]);
   }
   return units;
@@ -317,7 +320,9 @@ void KernelCache::compile(std::span<const Request> wanted) {
 Cubin KernelCache::compile_unit(const CompilationUnit& unit) const {
   std::vector<const KernelSource*> kernels;
   for (const Request& wanted : unit) kernels.push_back(wanted.kernel);
-  return nvrtc_->compile(program_of(std::move(kernels)), device_.arch(), options_);
+  std::string arch = device_.arch();
+  if (unit.front().kernel->is_for_one_arch) arch += 'a';
+  return nvrtc_->compile(program_of(std::move(kernels)), arch, options_);
 }
 
 void KernelCache::keep_unit(const CompilationUnit& unit, Cubin cubin) {

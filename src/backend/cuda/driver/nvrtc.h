@@ -32,6 +32,7 @@ namespace tsl::cuda {
 struct KernelSource {
   std::string name;
   std::string source;
+  bool is_for_one_arch = false;  // uses instructions of "sm_90a" that "sm_90" has not
 };
 
 /// Kernels that are compiled together. Line numbers in messages refer to a kernel's own source, or to the prelude.

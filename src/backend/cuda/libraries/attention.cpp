@@ -1,5 +1,6 @@
 // Attention by kernels of our own: of 16-bit floats by the tensor cores, of others by plain products.
 
+#include <algorithm>
 #include <optional>
 
 #include "backend/cuda/libraries/attention_arguments.h"
@@ -36,7 +37,11 @@ class AttentionKernel final : public exec::OpKernel {
   const Layout* order_of(size_t operand, const Layout& layout) const override {
     return is_read_as_it_lies_[operand] ? nullptr : &layout;
   }
-  uint64_t workspace_bytes() const override { return is_forward_ ? 0 : lines() * size_of(accumulator_of(dtype_)); }
+  uint64_t workspace_bytes() const override {
+    uint64_t most = 0;
+    for (const AttentionPass& pass : passes_) most = std::max(most, pass.workspace_bytes);
+    return most;
+  }
   bool is_recordable() const override { return true; }
   bool can_record(const exec::OpCall&) override { return has_run_; }
 
@@ -58,8 +63,6 @@ class AttentionKernel final : public exec::OpKernel {
 
  private:
   static constexpr size_t kLogsumexp = 4;  // the operand of Op::attention_grad
-
-  uint64_t lines() const { return static_cast<uint64_t>(form_.batch * form_.heads * form_.rows); }
 
   void load() {
     std::vector<CudaKernel*> kernels;
@@ -127,8 +130,9 @@ class AttentionProvider final : public exec::OpKernelProvider {
   std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
     if (node.op != Op::attention && node.op != Op::attention_grad) return nullptr;
     const Properties& properties = gpu_.device.properties();
-    std::vector<AttentionPass> passes =
-        attention_passes(node, {properties.compute_major >= 8, properties.shared_bytes_per_block});
+    std::vector<AttentionPass> passes = attention_passes(
+        node, {properties.compute_major >= 8, properties.shared_bytes_per_block,
+               properties.compute_major == 9 && properties.compute_minor == 0, properties.multiprocessors});
     if (passes.empty()) return nullptr;
     return std::make_unique<AttentionKernel>(node, gpu_, std::move(passes));
   }

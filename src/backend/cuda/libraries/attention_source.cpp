@@ -27,6 +27,22 @@ constexpr WarpChoices kNarrow = {{1, 8, 64, 2}, {1, 4, 64, 3}, {1, 4, 64, 3}};
 constexpr WarpChoices kWide = {{1, 8, 64, 1}, {1, 8, 64, 1}, {2, 4, 32, 1}};
 constexpr int kNarrowColumns = 64, kWideColumns = 128;
 
+/// How a pass by groups of four warps is divided: see Division in attention_hopper.cuh.
+struct GroupChoice {
+  int groups, step, stages, registers, loading;
+  bool alternates = false;  // groups multiply in turn
+  bool stays = false;       // a block for each multiprocessor does several tasks
+  int64_t rows() const { return int64_t{64} * groups; }
+  int threads() const { return 128 * groups + 128; }
+};
+struct GroupChoices {
+  GroupChoice forward, keys, query;
+};
+/// As kNarrow and kWide, of those measured.
+constexpr GroupChoices kNarrowGroups = {{2, 128, 3, 232, 40, true, true}, {2, 64, 4, 232, 40}, {3, 64, 4, 160, 32}};
+constexpr GroupChoices kWideGroups = {{2, 128, 2, 232, 40, true, true}, {2, 64, 3, 240, 24}, {2, 64, 3, 232, 40}};
+constexpr int64_t kLeastGroupRows = 128;  // fewer leave groups idle
+
 constexpr int kPlainThreads = 256;
 
 int64_t blocks_of(int64_t extent, int64_t of_block) { return (extent + of_block - 1) / of_block; }
@@ -42,7 +58,8 @@ class Passes {
   std::vector<AttentionPass> make() {
     const int64_t columns = std::max(form_.width, form_.value_width);
     if (form_.rows > INT32_MAX / 2 || form_.keys > INT32_MAX / 2) return {};
-    if (size_of(node_.dtype) == 2 && target_.has_warp_products && columns <= kWideColumns) make_by_warps(columns);
+    if (is_by_groups(columns)) make_by_groups(columns);
+    else if (size_of(node_.dtype) == 2 && target_.has_warp_products && columns <= kWideColumns) make_by_warps(columns);
     else make_plain(columns);
     const auto is_too_large = [](const AttentionPass& pass) { return pass.kernel.blocks > INT32_MAX; };
     return std::any_of(passes_.begin(), passes_.end(), is_too_large) ? std::vector<AttentionPass>() : passes_;
@@ -52,6 +69,7 @@ class Passes {
   bool is_forward() const { return node_.op == Op::attention; }
   int64_t query_matrices() const { return form_.batch * form_.heads; }
   int64_t key_matrices() const { return form_.batch * form_.groups; }
+  uint64_t lines() const { return static_cast<uint64_t>(query_matrices() * form_.rows); }
 
   void add(std::string_view name, std::string_view templates, int threads, int resident, std::string body,
            int64_t blocks, uint64_t shared) {
@@ -62,10 +80,50 @@ class Passes {
     kernel.text.bounds = fmt::format("__launch_bounds__({}, {})", threads, resident);
     kernel.text.parameters = "const tsl::cuda::attention::Arguments p";
     kernel.text.body =
-        fmt::format("  extern __shared__ __align__(16) char memory[];\n  tsl::cuda::attention::{};\n", body);
+        fmt::format("  extern __shared__ __align__(1024) char memory[];\n  tsl::cuda::attention::{};\n", body);
     kernel.blocks = blocks;
     kernel.threads_x = threads;
     pass.shared_bytes = shared;
+  }
+
+  // ---- By groups of four warps -------------------------------------------------------------------------------------
+
+  bool is_by_groups(int64_t columns) const {
+    return target_.has_group_products && size_of(node_.dtype) == 2 && columns <= kWideColumns && form_.cap == 0 &&
+           form_.scale > 0 && std::min(form_.rows, form_.keys) >= kLeastGroupRows;
+  }
+  void add_group_pass(std::string_view name, int padded, const GroupChoice& c, int64_t tasks, uint64_t shared) {
+    const std::string type = fmt::format("{}<{}, {}, tsl::cuda::attention::Division<{}, {}, {}, {}, {}, {}>>", name,
+                                         node_.dtype == DType::bf16, padded, c.groups, c.step, c.stages, c.registers,
+                                         c.loading, c.alternates);
+    add(fmt::format("attention_{}", name), attention_group_templates(), c.threads(), 1,
+        fmt::format("{}::run<{}>(p, memory)", type, shared),
+        c.stays ? std::min<int64_t>(tasks, target_.multiprocessors) : tasks, shared);
+    passes_.back().kernel.is_for_one_arch = true;
+  }
+  void make_by_groups(int64_t columns) {
+    const bool is_narrow = columns <= kNarrowColumns;
+    const GroupChoices& choices = is_narrow ? kNarrowGroups : kWideGroups;
+    const int padded = is_narrow ? kNarrowColumns : kWideColumns;
+    const auto shared = [&](const GroupChoice& c, int own, int barriers_of_stage, int numbers) {
+      const int64_t stage = int64_t{2} * c.step * padded * 2 + int64_t{numbers} * c.step + 8 * barriers_of_stage;
+      return static_cast<uint64_t>(own * c.rows() * padded * 2 + c.stages * stage + 2 * 8);
+    };
+    if (is_forward()) {
+      const GroupChoice& c = choices.forward;
+      return add_group_pass("HopperForward", padded, c, blocks_of(form_.rows, c.rows()) * query_matrices(),
+                            shared(c, 1, 4, 0));
+    }
+    const std::string_view dtype = node_.dtype == DType::bf16 ? "true" : "false";
+    add("attention_shifts", attention_group_templates(), kPlainThreads, 1,
+        fmt::format("sum_shifts<{}>(p, blockIdx.x)", dtype), blocks_of(query_matrices() * form_.rows, 32), 0);
+    passes_.back().kernel.is_for_one_arch = true;
+    passes_.back().workspace_bytes = lines() * 2 * sizeof(float);
+    const GroupChoice &keys = choices.keys, &query = choices.query;
+    add_group_pass("HopperKeyPass", padded, keys, blocks_of(form_.keys, keys.rows()) * key_matrices(),
+                   shared(keys, 2, 2, 8));
+    add_group_pass("HopperQueryPass", padded, query, blocks_of(form_.rows, query.rows()) * query_matrices(),
+                   shared(query, 2, 2, 0));
   }
 
   // ---- By tensor cores ---------------------------------------------------------------------------------------------
@@ -92,6 +150,7 @@ class Passes {
     }
     add("attention_deltas", attention_warp_templates(), kPlainThreads, 1,
         fmt::format("sum_deltas<{}>(p, blockIdx.x)", dtype), blocks_of(query_matrices() * form_.rows, 32), 0);
+    passes_.back().workspace_bytes = lines() * sizeof(float);
     const WarpChoice &keys = choices.keys, &query = choices.query;
     constexpr uint64_t kNumbers = 2 * sizeof(float);  // of a row of query
     add_pass("KeyPass", keys, true,
@@ -130,6 +189,7 @@ class Passes {
     const int64_t over_rows = blocks_of(form_.rows, rows) * query_matrices();
     if (is_forward()) return add_pass("forward", over_rows, true);
     add_pass("deltas", blocks_of(query_matrices() * form_.rows, 16), false);
+    passes_.back().workspace_bytes = lines() * size_of(accumulator_of(node_.dtype));
     add_pass("key_pass", blocks_of(form_.keys, rows) * key_matrices(), true);
     add_pass("query_pass", over_rows, true);
   }

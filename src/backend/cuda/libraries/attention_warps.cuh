@@ -129,10 +129,8 @@ template <bool BF, int D, int MT, int W, int KEYS, bool CAP> struct ForwardPass 
 
 // ---- Backward --------------------------------------------------------------------------------------------------
 
-/// delta = sum(out * grad) of each row: eight threads a row.
-template <bool BF> ATTENTION_FN void sum_deltas(const Arguments& p, unsigned block) {
-  const long long line = (long long)block * 32 + threadIdx.x / 8;
-  if (line >= (long long)p.batch * p.heads * p.rows) return;
+/// Returns sum(out * grad) of a row of query, which eight threads compute.
+template <bool BF> ATTENTION_FN float delta_of(const Arguments& p, long long line) {
   const int row = line % p.rows, number = line / p.rows;
   const unsigned short* const out = matrix_of(p.out, number / p.heads, number % p.heads) + row * p.out.row;
   const unsigned short* const grad = matrix_of(p.grad, number / p.heads, number % p.heads) + row * p.grad.row;
@@ -157,7 +155,12 @@ template <bool BF> ATTENTION_FN void sum_deltas(const Arguments& p, unsigned blo
   const unsigned lanes = 0xffu << (threadIdx.x & 24);
   sum += __shfl_xor_sync(lanes, sum, 1);
   sum += __shfl_xor_sync(lanes, sum, 2);
-  sum += __shfl_xor_sync(lanes, sum, 4);
+  return sum + __shfl_xor_sync(lanes, sum, 4);
+}
+template <bool BF> ATTENTION_FN void sum_deltas(const Arguments& p, unsigned block) {
+  const long long line = (long long)block * 32 + threadIdx.x / 8;
+  if (line >= (long long)p.batch * p.heads * p.rows) return;
+  const float sum = delta_of<BF>(p, line);
   if ((threadIdx.x & 7) == 0) static_cast<float*>(p.delta)[line] = sum;
 }
 

@@ -1,4 +1,4 @@
-// cuBLAS, opened at run time for triangular systems. (Products are cuBLASLt's.)
+// cuBLAS, opened at run time for triangular systems and batches of small matrices. (Products are cuBLASLt's.)
 #pragma once
 
 #include <cublasLt.h>
@@ -18,7 +18,10 @@ namespace tsl::cuda {
   X(cublasStrsm_v2)             \
   X(cublasDtrsm_v2)             \
   X(cublasStrsmBatched)         \
-  X(cublasDtrsmBatched)
+  X(cublasDtrsmBatched)         \
+  X(cublasDgetrfBatched)        \
+  X(cublasDgetrsBatched)        \
+  X(cublasDgeqrfBatched)
 
 /// The open library and its functions, named as in the header. The constructor fails (device) if it is not installed.
 struct Cublas {

@@ -1,61 +1,19 @@
-// Factorisations, by cuSOLVER. Its matrices are in columns, so that a matrix in rows is its transpose to it: the lower
-// triangle that TSL reads and writes is its upper one. All are computed in f64, as the CPU's are.
+// Factorisations of symmetric matrices, by cuSOLVER, and the provider of all. Its matrices are in columns, so that the
+// lower triangle that TSL reads and writes is its upper one.
 
-#include <algorithm>
-#include <string>
-#include <utility>
-
-#include "backend/cuda/libraries/cusolver.h"
-#include "backend/cuda/libraries/handle.h"
+#include "backend/cuda/libraries/factorisation.h"
 #include "backend/cuda/libraries/libraries.h"
-#include "backend/cuda/libraries/optional_library.h"
-#include "backend/cuda/libraries/own_kernel.h"
-#include "exec/matrix_layout.h"
 
 namespace tsl::cuda {
 
 namespace {
 
 constexpr cublasFillMode_t kLower = CUBLAS_FILL_MODE_UPPER;  // of a matrix in rows
-constexpr uint64_t kPartAlignment = 256;                     // of workspaces, as what cudaMalloc gives
-constexpr int64_t kMostBatches = 32768;                      // in one call
 
-/// cuSOLVER with all that its calls need on one GPU.
-struct Solver {
-  explicit Solver(Gpu& gpu) : gpu(gpu) {
-    library.check(library.cusolverDnCreateParams(&params), "starting");
-    library.check(library.cusolverDnCreateSyevjInfo(&jacobi), "starting");
-  }
-  ~Solver() {
-    library.cusolverDnDestroySyevjInfo(jacobi);
-    library.cusolverDnDestroyParams(params);
-  }
-  Solver(const Solver&) = delete;
-  Solver& operator=(const Solver&) = delete;
-
-  /// Returns the handle, for calls on the device's stream.
-  cusolver::Handle on_stream() const {
-    library.check(library.cusolverDnSetStream(handle.get(), gpu.device.stream()), "choosing a stream");
-    return handle.get();
-  }
-  /// Returns an address of the device, for questions about sizes, which need one and do not read it.
-  template <class T> T* any_address() const { return reinterpret_cast<T*>(gpu.workspace(0)); }
-
-  Gpu& gpu;
-  Cusolver library{gpu.device.driver().version_number()};
-  Handle<cusolver::Handle> handle{
-      gpu.device, [this](cusolver::Handle* made) { library.check(library.cusolverDnCreate(made), "starting"); }};
-  cusolver::Params params = nullptr;
-  cusolver::Jacobi jacobi = nullptr;
-};
-
-/// A batch of square matrices that is factorised, and what all factorisations do.
-class FactorisationKernel : public exec::OpKernel {
+/// A batch of square matrices, of which one triangle is read.
+class SymmetricKernel : public FactorisationKernel {
  public:
-  FactorisationKernel(const graph::Node& node, Solver& solver)
-      : solver_(solver), dtype_(node.dtype), count_(exec::batch_count(node.args[0].layout.shape)) {
-    const Shape& shape = node.args[0].layout.shape;
-    n_ = shape[shape.rank() - 1].hint();
+  SymmetricKernel(const graph::Node& node, Solver& solver) : FactorisationKernel(node, solver), n_(rows_) {
     if (is_empty()) return;
     read_ = {gpu(), fmt::format("read_symmetric_{}", type()),
              fmt::format("const {}* in, f64* out, const i64 n, i64* failed", type()),
@@ -65,45 +23,23 @@ class FactorisationKernel : public exec::OpKernel {
              "  if (!is_good) atomicMin(failed, i / (n * n));\n"
              "  out[i] = is_good ? x : 0;\n"};
   }
-  uint64_t workspace_bytes() const override { return bytes_; }
-  void run(const exec::OpCall& call) override {
-    if (!is_empty()) factorise(call);
-  }
 
  protected:
-  bool is_empty() const { return n_ * count_ == 0; }
-  int64_t elements() const { return count_ * n_ * n_; }
-  Gpu& gpu() const { return solver_.gpu; }
-  const Device& device() const { return solver_.gpu.device; }
-  std::string type() const { return std::string(tsl::name_of(dtype_)); }
-
-  /// Reserves a part of the workspace. Returns its offset.
-  uint64_t reserve(uint64_t bytes) {
-    return std::exchange(bytes_, bytes_ + (bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment);
-  }
-  static CUdeviceptr part(const exec::OpCall& call, uint64_t offset) { return address_of(call.workspace) + offset; }
-  template <class T> static T* at(CUdeviceptr address) { return reinterpret_cast<T*>(address); }
-
   /// Converts the operand to symmetric matrices of f64. `failed`: lowered to matrices with elements that are not
   /// finite, which become 0, as cuSOLVER may not come to an end otherwise; null: nothing is checked.
   void read(const exec::OpCall& call, CUdeviceptr to, std::byte* failed) const {
     read_.enqueue(device(), elements(), address_of(call.operands[0]), to, n_, address_of(failed));
   }
 
-  Solver& solver_;
-  DType dtype_;
-  int64_t n_ = 0, count_;
+  int64_t n_ = 0;
 
  private:
-  virtual void factorise(const exec::OpCall& call) = 0;
-
-  uint64_t bytes_ = 0;
   OwnKernel read_;
 };
 
-class CholeskyKernel final : public FactorisationKernel {
+class CholeskyKernel final : public SymmetricKernel {
  public:
-  CholeskyKernel(const graph::Node& node, Solver& solver) : FactorisationKernel(node, solver) {
+  CholeskyKernel(const graph::Node& node, Solver& solver) : SymmetricKernel(node, solver) {
     if (is_empty()) return;
     if (dtype_ != DType::f64) matrices_ = reserve(sizeof(double) * static_cast<uint64_t>(elements()));
     info_ = reserve(sizeof(int) * static_cast<uint64_t>(count_));
@@ -180,9 +116,9 @@ class CholeskyKernel final : public FactorisationKernel {
 };
 
 /// Is never recorded: cuSOLVER waits for the device meanwhile.
-class EighKernel final : public FactorisationKernel {
+class EighKernel final : public SymmetricKernel {
  public:
-  EighKernel(const graph::Node& node, Solver& solver) : FactorisationKernel(node, solver) {
+  EighKernel(const graph::Node& node, Solver& solver) : SymmetricKernel(node, solver) {
     if (is_empty()) return;
     matrices_ = reserve(sizeof(double) * static_cast<uint64_t>(elements()));
     values_ = reserve(sizeof(double) * static_cast<uint64_t>(count_ * n_));
@@ -274,12 +210,17 @@ template <class Kernel> std::unique_ptr<exec::OpKernel> make(const graph::Node& 
 constexpr std::pair<Op, std::unique_ptr<exec::OpKernel> (*)(const graph::Node&, Solver&)> kRows[] = {
     {Op::cholesky, make<CholeskyKernel>},
     {Op::eigh, make<EighKernel>},
+    {Op::solve, make_solve},
+    {Op::lu, make_lu},
+    {Op::qr, make_qr},
+    {Op::svd, make_svd},
 };
 
 class FactorisationsProvider final : public exec::OpKernelProvider {
  public:
   explicit FactorisationsProvider(Gpu& gpu) : gpu_(gpu) {}
   std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
+    if (node.attrs.pairs) return nullptr;  // complex matrices run on the host
     for (const auto& [op, make_kernel] : kRows) {
       if (op != node.op) continue;
       Solver* const solver = solver_.open(gpu_);

@@ -68,6 +68,7 @@ struct CudaKernel {
   bool arg_table_in_memory = false;
   int64_t blocks = 1;  // blocks of threads
   int threads_x = 1, threads_y = 1;
+  bool is_for_one_arch = false;  // uses instructions of "sm_90a" that "sm_90" has not
   std::vector<VectorAccess> vector_accesses;
 
   /// Returns the function's name: readable, and unique by a hash of the text. Caches look kernels up by their text

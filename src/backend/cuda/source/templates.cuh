@@ -251,6 +251,15 @@ template <class R, int kThreads, class A> __device__ __forceinline__ A fold_thre
 /// Of kThreads threads, those that are in the same warp.
 template <int kThreads> constexpr int kWarpPart = kThreads < kWarpThreads ? kThreads : kWarpThreads;
 
+/// Values in registers, folded in halves until kLeft are left: a loop would have them in memory.
+template <class R, int kCount, int kLeft = 1, class A> __device__ __forceinline__ void fold_few(A* held) {
+  if constexpr (kCount > kLeft) {
+#pragma unroll
+    for (int i = 0; i < kCount / 2; ++i) held[i] = R::combine(held[i], held[i + kCount / 2]);
+    fold_few<R, kCount / 2, kLeft>(held);
+  }
+}
+
 /// The lanes of one thread among kThreads (1 to 128) that reduce together, one behind the other in the block: kWidth
 /// neighbours every kThreads * kWidth. Of kReduceLanes lanes, the first kLanes take elements; a power of two.
 template <class R, class A, int kThreads, int kWidth = 1, int kLanes = kReduceLanes> struct Lanes {
@@ -267,13 +276,7 @@ template <class R, class A, int kThreads, int kWidth = 1, int kLanes = kReduceLa
     lane = R::template combine<A>(lane, widen_to<A>(x));
   }
   /// Brings down what needs no other thread.
-  __device__ __forceinline__ void fold_steps() {
-#pragma unroll
-    for (int half = kSteps / 2; half >= 1; half /= 2) {
-#pragma unroll
-      for (int i = 0; i < half * kWidth; ++i) held[i] = R::combine(held[i], held[i + half * kWidth]);
-    }
-  }
+  __device__ __forceinline__ void fold_steps() { fold_few<R, kSteps * kWidth, kWidth>(held); }
   /// The result, in all threads. `shared`: kThreads * kWidth values for these threads alone, if they are more than a
   /// warp; then the whole block must come here, and again to a barrier before `shared` is used anew.
   __device__ __forceinline__ A fold(A* shared) {
@@ -443,14 +446,6 @@ __device__ __forceinline__ A reduce_array(const T* values, long long count, long
 template <class R, class A, class T>
 __device__ __forceinline__ A reduce_array(const T* values, long long count, int lane) {
   return reduce_array<R, A, kWarpThreads>(values, count, 1, lane, static_cast<A*>(nullptr));
-}
-/// Values in registers, folded in halves: a loop would have them in memory.
-template <class R, int kCount, class A> __device__ __forceinline__ void fold_few(A* held) {
-  if constexpr (kCount > 1) {
-#pragma unroll
-    for (int i = 0; i < kCount / 2; ++i) held[i] = R::combine(held[i], held[i + kCount / 2]);
-    fold_few<R, kCount / 2>(held);
-  }
 }
 /// Of count <= kCount values, by one thread. kCount is a power of two up to kReduceLanes.
 template <class R, class A, int kCount, class T>

@@ -353,6 +353,22 @@ TEST_CASE("reductions take the form that suits how their operands lie") {
   CHECK(kernels_of(reduced(Op::sum, {4, 0}, 1)).size() == 1);  // of nothing: zeros
 }
 
+TEST_CASE("without vectors a thread takes elements apart, and loads all of them first") {
+  Graph g;
+  const NodeId x = input(g, {4096, 1001}), y = input(g, {1001});
+  give(g, add(g, Op::mul, {read(g, x), spread(g, y, {4096, 1001})}));
+  const CudaKernel cuda_kernel = kernels_of(plan_of(std::move(g)))[0];
+  CHECK(contains(cuda_kernel.readable, "_a4"));
+  CHECK(cuda_kernel.text.body.find("b2[") > cuda_kernel.text.body.find("s_mul("));
+}
+
+TEST_CASE("of many columns a thread takes 16 lanes, whose loads come before what stores or checks bounds") {
+  const CudaKernel many = kernels_of(reduced(Op::sum, {203, 514'049}, 0))[0];
+  CHECK(contains(many.readable, "columns32x8"));
+  CHECK(contains(many.text.body, "ahead0[16]"));
+  CHECK(contains(kernels_of(reduced(Op::sum, {203, 5001}, 0))[0].readable, "columns32x32"));
+}
+
 TEST_CASE("rows are numbered in the order of memory, unless errors depend on their order") {
   const auto kernel_of = [](Op before, DType dtype) {
     Graph g;
@@ -364,7 +380,7 @@ TEST_CASE("rows are numbered in the order of memory, unless errors depend on the
   };
   const CudaKernel ordered = kernel_of(Op::mul, DType::f32), reporting = kernel_of(Op::mod, DType::i32);
   CHECK(contains(ordered.text.body, " + k2 + "));
-  CHECK(contains(ordered.readable, "columns32x8"));
+  CHECK(contains(ordered.readable, "columns32x4"));
   CHECK_FALSE(contains(reporting.text.body, " + k2 + "));
 }
 

@@ -112,19 +112,19 @@ TEST_CASE("columns that stay in registers have threads enough for that, and are 
   CHECK(text(columns_of(1, 4096, 32'768), 1) == "128 threads of 8 columns");
   CHECK(text(columns_of(1, 4096, 32'768), 2) == "128 threads of 4 columns");
   CHECK(text(columns_of(1, 4096, 32'768), 4) == "128 threads of 4 columns, again");
-  CHECK(text(columns_of(1, 1000, 5000), 1) == "32 threads of 16 columns");
+  CHECK(text(columns_of(1, 1000, 5000), 1) == "64 threads of 8 columns");
   CHECK(text(columns_of(50, 157, 4000), 1) == "8 threads of 32 columns");
 }
 
 TEST_CASE("blocks of threads read whole rows of narrow arrays, and several columns a thread of wide ones") {
   CHECK(columns_text(columns_of(1, 4'800'000, 3)) == "3x1 128");
-  CHECK(columns_text(columns_of(1, 2'000'000, 32)) == "32x1 32");
+  CHECK(columns_text(columns_of(1, 2'000'000, 32)) == "32x1 16");
   CHECK(columns_text(columns_of(1, 2'000'000, 32), 4) == "8x4 64");
   CHECK(columns_text(columns_of(1, 100'000, 8192), 4) == "32x4 16");
   CHECK(columns_text(columns_of(1, 100'000, 3)) == "3x1 128");
   CHECK(columns_text(columns_of(1, 9000, 1000), 4) == "8x1 128");  // else too few blocks of threads
-  CHECK(columns_text(columns_of(256, 512, 1024)) == "32x1 32");
-  CHECK(columns_text(columns_of(30'000, 64, 4)) == "32x1 16");  // threads beyond a row take the next one
+  CHECK(columns_text(columns_of(256, 512, 1024)) == "32x1 8");     // threads enough: each takes 16 lanes
+  CHECK(columns_text(columns_of(30'000, 64, 4)) == "32x1 16");     // threads beyond a row take the next one
   CHECK(columns_text(columns_of(1, 300, 160)) == "8x1 64");
 }
 

@@ -1,4 +1,4 @@
-// How far the functions of f32 are from exact on a GPU, over all floats, and gelu of 16 bits; that the portable ones
+// How far the functions of f32 are from exact on a GPU, over all floats, and those of 16 bits; that the portable ones
 // give the CPU's bits; and that f16 and bf16 add as f32 does.
 #include <cmath>
 #include <cstring>
@@ -36,6 +36,7 @@ constexpr Function kFunctions[] = {
     {"tanh", "::tanh(x)", [](float x) { return math::s_tanh(x); }, 4, true},
     {"gelu", "x == -infinity<double>() ? -0.0 : 0.5 * x * ::erfc(-x * 0.70710678118654752440)",
      [](float x) { return math::s_gelu(x); }, 5, true},
+    {"rsqrt", "1 / ::sqrt(x)", [](float x) { return math::s_rsqrt(x); }, 2, true},
     {"expm1", "::expm1(x)", [](float x) { return math::s_expm1(x); }, 2},
     {"log1p", "::log1p(x)", [](float x) { return math::s_log1p(x); }, 2},
     {"softplus", "(x > 0 ? x : 0) + ::log1p(::exp(-magnitude(x)))", [](float x) { return math::s_softplus(x); }, 2},
@@ -122,19 +123,43 @@ KernelSource pairs_kernel(const char* type, const char* op, const char* sign) {
                       op, type, sign)};
 }
 
-/// How many elements there are with a normal gelu where another result were nearer: a thread takes one.
-KernelSource nearest_kernel(const char* type, const char* least_normal) {
-  return {fmt::format("k_nearest_gelu_{}", type),
-          fmt::format("extern \"C\" __global__ void k_nearest_gelu_{0}(u64* farther) {{\n"
-                      "  const {0} x = {{(u16)(blockIdx.x * 256 + threadIdx.x)}}, y = s_gelu(x);\n"
-                      "  const {0} less = {{(u16)(y.bits - 1)}}, more = {{(u16)(y.bits + 1)}};\n"
-                      "  const double wide = widen(x), exact = 0.5 * wide * ::erfc(-wide * 0.70710678118654752440);\n"
-                      "  if (!(magnitude(exact) >= {1}) || magnitude(wide) == infinity<double>()) return;\n"
-                      "  const double error = magnitude(widen(y) - exact);\n"
-                      "  if (!(error <= magnitude(widen(less) - exact)) || !(error <= magnitude(widen(more) - exact))) "
-                      "atomicAdd(farther, 1ull);\n"
-                      "}}",
-                      type, least_normal)};
+/// A function of 16 bits by estimates, and for how many elements of f16 and bf16 the result may be the nearest but one.
+struct ShortFunction {
+  const char* name;
+  const char* exact;  // of the double x
+  uint64_t f16, bf16;
+};
+constexpr ShortFunction kShortFunctions[] = {
+    {"gelu", "0.5 * x * ::erfc(-x * 0.70710678118654752440)", 200, 0},
+    {"log", "::log(x)", 20, 0},
+    {"log1p", "::log1p(x)", 20, 0},
+    {"softplus", "(x > 0 ? x : 0) + ::log1p(::exp(-magnitude(x)))", 20, 0},
+    {"erf", "::erf(x)", 20, 0},
+    {"sqrt", "::sqrt(x)", 0, 0},
+    {"rsqrt", "1 / ::sqrt(x)", 0, 0},
+};
+
+/// How many elements there are with a normal result where another one were nearer: a thread takes one.
+KernelSource nearest_kernel(const ShortFunction& function, const char* type, const char* least_normal) {
+  return {
+      fmt::format("k_nearest_{}_{}", function.name, type),
+      fmt::format("extern \"C\" __global__ void k_nearest_{2}_{0}(u64* farther) {{\n"
+                  "  const {0} element = {{(u16)(blockIdx.x * 256 + threadIdx.x)}}, y = s_{2}(element);\n"
+                  "  const {0} less = {{(u16)(y.bits - 1)}}, more = {{(u16)(y.bits + 1)}};\n"
+                  "  const double x = widen(element), exact = {3}, last = widen(y);\n"
+                  "  const bool is_special = magnitude(x) == infinity<double>() || exact != exact ||\n"
+                  "                          magnitude(exact) == infinity<double>();\n"
+                  "  if (is_special || exact == 0) {{\n"
+                  "    if (magnitude(x) != infinity<double>() && !(last == exact || (last != last && exact != exact)))"
+                  " atomicAdd(farther, 1ull << 32);\n"
+                  "    return;\n"
+                  "  }}\n"
+                  "  if (!(magnitude(exact) >= {1})) return;\n"
+                  "  const double error = magnitude(last - exact);\n"
+                  "  if (!(error <= magnitude(widen(less) - exact)) || !(error <= magnitude(widen(more) - exact))) "
+                  "atomicAdd(farther, 1ull);\n"
+                  "}}",
+                  type, least_normal, function.name, function.exact)};
 }
 
 /// Runs a kernel of blocks of 256 threads on `arguments`.
@@ -189,13 +214,19 @@ TEST_CASE("f16 and bf16 add as f32 does", "[cuda]") {
   }
 }
 
-TEST_CASE("gelu of f16 and bf16 is the nearest", "[cuda]") {
+TEST_CASE("functions of f16 and bf16 are the nearest", "[cuda]") {
   TSL_NEEDS_GPU();
   const Folder folder;
   Gpu gpu;
   KernelCache cache(gpu, DiskCache(folder.path), kernel_options({}));
-  CHECK(result_of(gpu, cache, nearest_kernel("bf16", "0x1p-126"), 256) == 0);
-  CHECK(result_of(gpu, cache, nearest_kernel("f16", "0x1p-14"), 256) < 200);
+  for (const ShortFunction& function : kShortFunctions) {
+    INFO(function.name);
+    const uint64_t f16 = result_of(gpu, cache, nearest_kernel(function, "f16", "0x1p-14"), 256);
+    const uint64_t bf16 = result_of(gpu, cache, nearest_kernel(function, "bf16", "0x1p-126"), 256);
+    WARN(function.name << ": not the nearest: " << f16 << " of f16, " << bf16 << " of bf16");
+    CHECK(f16 <= function.f16);
+    CHECK(bf16 <= function.bf16);
+  }
 }
 
 namespace {

@@ -12,13 +12,13 @@ using namespace tsl::graph;
 
 namespace {
 
-/// Returns the passes of attention, or of its gradients: [2, 4, 100, columns] that share [2, 2, 50, columns].
+/// Returns the passes of attention, or of its gradients: [2, 4, rows, columns] that share [2, 2, rows / 2, columns].
 std::vector<AttentionPass> passes_of(DType dtype, int64_t columns, const Attrs& attrs, bool is_gradient,
-                                     const AttentionTarget& target = {}) {
-  const Lying query = plain({2, 4, 100, columns}, dtype), key = plain({2, 2, 50, columns}, dtype);
+                                     const AttentionTarget& target = {}, int64_t rows = 100) {
+  const Lying query = plain({2, 4, rows, columns}, dtype), key = plain({2, 2, rows / 2, columns}, dtype);
   std::vector<Lying> operands = {query, key, key};
   if (is_gradient) {
-    for (const Lying& more : {query, plain({2, 4, 100}, accumulator_of(dtype)), query}) operands.push_back(more);
+    for (const Lying& more : {query, plain({2, 4, rows}, accumulator_of(dtype)), query}) operands.push_back(more);
   }
   const Graph graph =
       one_op(is_gradient ? Op::attention_grad : Op::attention, operands, attrs, {dtype, query.view.shape});
@@ -27,7 +27,29 @@ std::vector<AttentionPass> passes_of(DType dtype, int64_t columns, const Attrs& 
 
 bool is_by_warps(const AttentionPass& pass) { return pass.kernel.text.header.find("mma.sync") != std::string::npos; }
 
+bool is_by_groups(const AttentionPass& pass) {
+  return pass.kernel.is_for_one_arch && pass.kernel.text.header.find("wgmma") != std::string::npos;
+}
+
 }  // namespace
+
+TEST_CASE("attention of whole tiles is for groups of warps where there are such products") {
+  for (const bool is_gradient : {false, true}) {
+    const auto by_groups = [&](DType dtype, int64_t columns, const Attrs& attrs, const AttentionTarget& target = {},
+                               int64_t rows = 300) {
+      return is_by_groups(passes_of(dtype, columns, attrs, is_gradient, target, rows).back());
+    };
+    CHECK(by_groups(DType::bf16, 64, {.causal = true}));
+    CHECK(by_groups(DType::f16, 100, {.size = 7}));
+    CHECK_FALSE(by_groups(DType::f32, 64, {}));
+    CHECK_FALSE(by_groups(DType::bf16, 200, {}));
+    CHECK_FALSE(by_groups(DType::bf16, 64, {.softcap = 2}));
+    CHECK_FALSE(by_groups(DType::bf16, 64, {}, {.has_group_products = false}));
+    CHECK_FALSE(by_groups(DType::bf16, 64, {}, {}, 200));
+    for (const AttentionPass& pass : passes_of(DType::bf16, 128, {}, is_gradient, {}, 300))
+      CHECK(pass.shared_bytes <= AttentionTarget().shared_bytes);
+  }
+}
 
 TEST_CASE("16-bit attention is for tensor cores, other attention and wide halves are not") {
   for (const bool is_gradient : {false, true}) {
@@ -62,14 +84,13 @@ TEST_CASE("kernels of attention compile") {
   const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc(why);
   if (!nvrtc) TSL_SKIP(why);
   const Attrs capped{.causal = true, .size = 7, .softcap = 2};
-  const std::tuple<DType, int64_t, Attrs, const char*> cases[] = {{DType::bf16, 64, {}, "sm_90"},
-                                                                  {DType::f16, 128, capped, "sm_80"},
-                                                                  {DType::f16, 200, capped, "sm_75"},
-                                                                  {DType::f32, 64, {}, "sm_90"},
-                                                                  {DType::f64, 32, capped, "sm_90"}};
+  const std::tuple<DType, int64_t, Attrs, const char*> cases[] = {
+      {DType::bf16, 64, {}, "sm_90a"},    {DType::f16, 128, {}, "sm_90a"},    {DType::bf16, 64, capped, "sm_90"},
+      {DType::f16, 128, capped, "sm_80"}, {DType::f16, 200, capped, "sm_75"}, {DType::f32, 64, {}, "sm_90"},
+      {DType::f64, 32, capped, "sm_90"}};
   for (const auto& [dtype, columns, attrs, arch] : cases) {
     for (const bool is_gradient : {false, true}) {
-      for (const AttentionPass& pass : passes_of(dtype, columns, attrs, is_gradient)) {
+      for (const AttentionPass& pass : passes_of(dtype, columns, attrs, is_gradient, {}, 300)) {
         CAPTURE(pass.kernel.readable, name_of(dtype), arch);
         CHECK_FALSE(compile_only(*nvrtc, {pass.kernel.name(), pass.kernel.source()}, arch).empty());
       }
