@@ -425,12 +425,6 @@ template <class T> class EigKernel final : public FactorisationKernel {
   }
 };
 
-template <template <class> class Kernel>
-std::unique_ptr<exec::OpKernel> make(const graph::Node& node, ThreadPool& pool) {
-  if (node.dtype == DType::f32) return std::make_unique<Kernel<float>>(node, pool);
-  return std::make_unique<Kernel<double>>(node, pool);
-}
-
 constexpr std::pair<Op, std::unique_ptr<exec::OpKernel> (*)(const graph::Node&, ThreadPool&)> kRows[] = {
     {Op::cholesky, make<CholeskyKernel>}, {Op::eigh, make<EighKernel>}, {Op::solve_triangular, make<TriangularKernel>},
     {Op::solve, make<SolveKernel>},       {Op::eig, make<EigKernel>},   {Op::qr, make<QrKernel>},
@@ -441,11 +435,7 @@ class LapackProvider final : public exec::OpKernelProvider {
  public:
   explicit LapackProvider(ThreadPool& pool) : pool_(pool) {}
   std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
-    if (node.attrs.pairs) return make_complex(node, pool_);
-    for (const auto& [op, make_kernel] : kRows) {
-      if (op == node.op) return make_kernel(node, pool_);
-    }
-    return nullptr;
+    return node.attrs.pairs ? make_complex(node, pool_) : make_by_op(kRows, node, pool_);
   }
 
  private:

@@ -141,6 +141,22 @@ inline void write_row_order(const int* pivots, int64_t rows, int64_t least, int6
   for (int64_t row = 0; row < least; ++row) std::swap(order[row], order[pivots[row] - 1]);
 }
 
+/// Makes an op kernel for a node's dtype.
+template <template <class> class Kernel>
+std::unique_ptr<exec::OpKernel> make(const graph::Node& node, ThreadPool& pool) {
+  if (node.dtype == DType::f32) return std::make_unique<Kernel<float>>(node, pool);
+  return std::make_unique<Kernel<double>>(node, pool);
+}
+
+/// Makes the op kernel that a table of pairs has for a node's op; null if it has none.
+template <class Rows>
+std::unique_ptr<exec::OpKernel> make_by_op(const Rows& rows, const graph::Node& node, ThreadPool& pool) {
+  for (const auto& [op, make_kernel] : rows) {
+    if (op == node.op) return make_kernel(node, pool);
+  }
+  return nullptr;
+}
+
 /// Returns the op kernels of factorisations of complex matrices, whose numbers are pairs.
 std::unique_ptr<exec::OpKernel> make_complex(const graph::Node& node, ThreadPool& pool);
 

@@ -332,12 +332,6 @@ template <class T> class EigKernel final : public FactorisationKernel {
   }
 };
 
-template <template <class> class Kernel>
-std::unique_ptr<exec::OpKernel> make(const graph::Node& node, ThreadPool& pool) {
-  if (node.dtype == DType::f32) return std::make_unique<Kernel<float>>(node, pool);
-  return std::make_unique<Kernel<double>>(node, pool);
-}
-
 constexpr std::pair<Op, std::unique_ptr<exec::OpKernel> (*)(const graph::Node&, ThreadPool&)> kRows[] = {
     {Op::lu, make<LuKernel>},     {Op::qr, make<QrKernel>},   {Op::svd, make<SvdKernel>},
     {Op::eigh, make<EighKernel>}, {Op::eig, make<EigKernel>},
@@ -346,10 +340,7 @@ constexpr std::pair<Op, std::unique_ptr<exec::OpKernel> (*)(const graph::Node&, 
 }  // namespace
 
 std::unique_ptr<exec::OpKernel> make_complex(const graph::Node& node, ThreadPool& pool) {
-  for (const auto& [op, make_kernel] : kRows) {
-    if (op == node.op) return make_kernel(node, pool);
-  }
-  return nullptr;
+  return make_by_op(kRows, node, pool);
 }
 
 }  // namespace tsl::cpu::lapack
