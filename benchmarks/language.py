@@ -11,13 +11,12 @@ import csv
 import functools
 import json
 import re
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from tables import show_time, table
+from tables import printed_seconds, show_time, table
 
 FOLDER = Path(__file__).resolve().parent
 N = 20_000
@@ -343,9 +342,7 @@ def measure(work):
 
 def measure_tsl(program):
     """Returns the seconds of each line of language.tsl, by its name."""
-    command = [program, str(FOLDER / "language.tsl"), KEPT.name]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    return {name: float(seconds) for name, seconds in (line.rsplit(" ", 1) for line in lines)}
+    return printed_seconds([program, str(FOLDER / "language.tsl"), KEPT.name])
 
 
 def main():

@@ -6,11 +6,10 @@
 
 import argparse
 import os
-import subprocess
 import time
 from pathlib import Path
 
-from tables import show_time, table
+from tables import printed_seconds, show_time, table
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -65,8 +64,7 @@ def main():
     # Read when the library is loaded: NumPy is imported below.
     os.environ["OPENBLAS_NUM_THREADS"] = str(given.threads)
     command = [given.tsl, "--device", "cpu", "--threads", str(given.threads), FOLDER / "linalg.tsl", str(given.repeats)]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    ours = {name: float(seconds) for name, seconds in (line.rsplit(" ", 1) for line in lines)}
+    ours = printed_seconds(command)
     rows = []
     for name, call in calls().items():
         theirs = fastest(call, given.repeats)

@@ -1,6 +1,13 @@
-"""Formats the times and tables of the benchmarks."""
+"""Reads the times that scripts print, and formats times and tables of the benchmarks."""
 
 import math
+import subprocess
+
+
+def printed_seconds(command):
+    """Runs a script that prints a name and seconds a line, and returns the seconds by name."""
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return {name: float(seconds) for name, seconds in (line.rsplit(" ", 1) for line in lines)}
 
 
 def show_number(value):

@@ -6,11 +6,10 @@
 
 import argparse
 import os
-import subprocess
 import time
 from pathlib import Path
 
-from tables import show_time, table
+from tables import printed_seconds, show_time, table
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -80,8 +79,7 @@ def main():
     given = options()
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     command = [given.tsl, "--device", "cpu", "--threads", "1", FOLDER / "transforms.tsl", str(given.repeats)]
-    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    ours = {name: float(seconds) for name, seconds in (line.rsplit(" ", 1) for line in lines)}
+    ours = printed_seconds(command)
     rows = []
     for name, call in calls().items():
         theirs = median(call, given.repeats)
