@@ -72,7 +72,7 @@ std::vector<CorpusProgram> corpus_matrix() {
   std::vector<CorpusProgram> out;
   for (const MatrixCase& c : matrix_cases()) {
     for (const char* dtype : kMatrixDTypes)
-      out.push_back({fmt::format("{} {}", op_def(c.op).name, dtype), matrix_program(c, dtype), "", {}});
+      out.push_back({fmt::format("{} {}", op_def(c.op).name, dtype), matrix_program(c, dtype), "", {}, c.op});
   }
   return out;
 }
@@ -81,7 +81,8 @@ std::vector<CorpusProgram> corpus_derivatives() {
   std::vector<CorpusProgram> out;
   for (const MatrixCase& c : matrix_cases()) {
     for (const char* dtype : {"f16", "bf16", "f32", "f64"}) {
-      out.push_back({fmt::format("derivative of {} {}", op_def(c.op).name, dtype), gradient_program(c, dtype), "", {}});
+      out.push_back(
+          {fmt::format("derivative of {} {}", op_def(c.op).name, dtype), gradient_program(c, dtype), "", {}, c.op});
     }
   }
   return out;

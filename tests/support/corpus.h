@@ -4,10 +4,12 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "support/tiers.h"
+#include "tensor/op.h"
 
 namespace tsl {
 
@@ -17,6 +19,7 @@ struct CorpusProgram {
   std::string code;  // for scripts as well
   std::string path;  // for scripts; relative to the repository
   std::vector<std::string> args;
+  std::optional<Op> op = {};  // of a program of the matrix
 };
 
 /// The scripts of tests/lang, tests/tiers and examples (those with arguments that make them short).

@@ -433,7 +433,8 @@ TSL_SHORT_UNARY(s_trunc)
 template <class T> TSL_FN bool s_isnan(T x) { return x != x; }
 template <class T> TSL_FN bool s_isinf(T x) { return magnitude(x) == infinity<T>(); }
 template <class T> TSL_FN bool s_isfinite(T x) { return magnitude(x) < infinity<T>(); }
-template <class T> TSL_FN bool s_signbit(T x) { return sign_bit(x); }
+// The sign of NaN is that of the processor that made it: x86 gives inf - inf a minus, GPUs none. So it does not count.
+template <class T> TSL_FN bool s_signbit(T x) { return sign_bit(x) && x == x; }
 template <class T> TSL_FN bool s_logical_not(T x) { return x == T(0); }
 TSL_SHORT_PREDICATE(s_isnan)
 TSL_SHORT_PREDICATE(s_isinf)
