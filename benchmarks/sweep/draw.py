@@ -6,8 +6,13 @@ from dataclasses import asdict, dataclass, field
 
 # The families and their shares.
 FAMILIES = {"reduction": 35, "pointwise": 29, "norm": 27, "permute": 13, "reduce_broadcast_reduce": 14, "arrange": 10,
-            "arg_reduction": 9, "scan": 6, "pairs": 3, "sort": 12, "product": 14, "take": 12, "gradient": 14}
+            "arg_reduction": 9, "scan": 6, "pairs": 3, "sort": 12, "product": 14, "take": 12, "gradient": 14,
+            "convolution": 8, "attention": 6}
 MOST_ELEMENTS = {"cuda": 2.6e8, "cpu": 2.5e7}
+# What makes a case large: bytes of inputs; of convolutions and attention, operations that take so long at the peak rate.
+LARGE_BYTES = {"cuda": 32e6, "cpu": 1e6}
+LARGE_SECONDS = {"cuda": 20e-6, "cpu": 200e-6}
+PEAK_RATES = {"cuda": {"f32": 67e12, "f16": 990e12, "bf16": 990e12}, "cpu": {"f32": 2e11, "f16": 2e11, "bf16": 2e11}}
 KINDS = ["powers", "odd", "long_rows", "many_rows", "any", "tiny"]
 DTYPES = ["f32", "f32", "bf16", "f16"]
 LAYOUTS = ["contiguous", "contiguous", "transposed", "sliced"]
@@ -20,6 +25,9 @@ class Input:
     layout: str = "contiguous"
     below: int = 0  # the input holds indices below it
 
+    def bytes(self):
+        return math.prod(self.shape) * {"f32": 4, "i64": 8}.get(self.dtype, 2)
+
 
 @dataclass
 class Case:
@@ -31,6 +39,8 @@ class Case:
     gradient: bool = False  # the expression is a loss, and the function its gradients
     check_tsl: str = "r"    # an expression of x0, …, and the result r, whose sum must agree
     check_torch: str = "r"
+    operations: float = 0  # of convolutions and attention
+    large: bool = False
 
     def source(self):
         inputs = ", ".join(f'x{i}: {x["dtype"]}{x["shape"]} {x["layout"]}' for i, x in enumerate(self.inputs))
@@ -65,12 +75,16 @@ class Drawer:
 
     def __init__(self, seed, number, family, device):
         self.random = random.Random(f"{seed}/{number}/{family}")
-        self.most = MOST_ELEMENTS[device]
+        self.device, self.most = device, MOST_ELEMENTS[device]
         self.case = Case(f"{number:03}_{family}", family)
         self.dtype = self.random.choice(DTYPES)
 
     def draw(self):
         getattr(self, self.case.family)()
+        if self.case.operations:
+            self.case.large = self.case.operations / PEAK_RATES[self.device][self.dtype] >= LARGE_SECONDS[self.device]
+        else:
+            self.case.large = sum(x.bytes() for x in self.case.inputs) >= LARGE_BYTES[self.device]
         self.case.inputs = [asdict(x) for x in self.case.inputs]
         return self.case
 
@@ -272,6 +286,43 @@ class Drawer:
             y = apply(("softmax({0})", "F.softmax({0}, dim=-1)"), y)
             y = apply(("square({0})", "torch.square({0})"), y)
         self.finish((f"mean({y[0]})", f"torch.mean({y[1]})"))
+
+    def convolution(self):
+        size = self.random.choice([1, 1, 3, 3, 3, 5, 7])
+        stride, padding = self.random.choice([1, 1, 1, 2]), self.random.choice([0, size // 2])
+        channels, filters = (int(2 ** self.random.uniform(2, 9)) for _ in range(2))
+        if self.random.random() < 0.5:
+            channels, filters = (2 ** int(math.log2(n)) for n in (channels, filters))
+        groups = channels if self.random.random() < 0.2 else 1
+        filters = channels if groups > 1 else filters
+        image, samples = self.random.randint(max(size, 7), 120), 2 ** self.random.randint(0, 6)
+        samples = max(1, min(samples, int(self.most * 0.2 / (max(channels, filters) * image**2))))
+        x = self.input([samples, channels, image, image], "contiguous")
+        w = self.input([filters, channels // groups, size, size], "contiguous")
+        y = (f"conv({x[0]}, {w[0]}, stride: {stride}, padding: {padding}, groups: {groups})",
+             f"F.conv2d({x[1]}, {w[1]}, stride={stride}, padding={padding}, groups={groups})")
+        self.case.operations = 2 * samples * filters * (image // stride) ** 2 * channels // groups * size**2
+        self.may_differentiate(apply(self.random.choice(UNARY[:6] + [both("{0}")]), y))
+
+    def attention(self):
+        rows, keys = (int(2 ** self.random.uniform(5, 11)) for _ in range(2))
+        keys = rows if self.random.random() < 0.7 else keys
+        batch, heads, width = self.random.randint(1, 8), self.random.randint(1, 16), self.random.choice([32, 64, 64, 80, 128])
+        q = self.input([batch, heads, rows, width], "contiguous")
+        k, v = (self.input([batch, heads, keys, width], "contiguous") for _ in range(2))
+        causal = rows == keys and self.random.random() < 0.6
+        options = (", causal: true", ", is_causal=True") if causal else ("", "")
+        self.case.operations = 4 * batch * heads * rows * keys * width / (2 if causal else 1)
+        self.may_differentiate((f"attention({q[0]}, {k[0]}, {v[0]}{options[0]})",
+                                f"F.scaled_dot_product_attention({q[1]}, {k[1]}, {v[1]}{options[1]})"))
+
+    def may_differentiate(self, y):
+        """Finishes with a function, or with the gradients of the mean of its squares."""
+        if self.random.random() < 0.6:
+            return self.finish(y)
+        self.case.gradient = True
+        self.case.operations *= 3
+        self.finish((f"mean(square(f32({y[0]})))", f"torch.mean(torch.square(({y[1]}).float()))"))
 
 
 def draw(seed, count, device):

@@ -64,6 +64,7 @@ def report(records):
         return text + failures(records)
     is_long = {id(r): best_peer(r)[1] >= LONG for r in done}
     long, short = [r for r in done if is_long[id(r)]], [r for r in done if not is_long[id(r)]]
+    text += families([r for r in done if r.get("large")], "large cases") + "\n"
     text += families(long, "long cases") + "\n" + families(short, "short cases") + "\n"
     text += predict.report([r for r in done if is_long[id(r)]]) + "\n"
     text += first_calls(done, "first", "First calls") + first_calls(done, "cached", "First calls from the disk cache")

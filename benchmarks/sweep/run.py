@@ -40,6 +40,7 @@ def parse_arguments():
     parser.add_argument("--cases", type=int, help="default: 300 on a GPU, 150 on the CPU")
     parser.add_argument("--shard", default="1/1", metavar="K/N", help="run only each N-th case, from the K-th on")
     parser.add_argument("--only", default="", metavar="TEXT", help="run only the cases whose name contains TEXT")
+    parser.add_argument("--large", action="store_true", help="run only cases with much to move or to compute (draw.py)")
     parser.add_argument("--minutes", type=float, default=60, help="no case begins later (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=2, help="for each side, on the CPU")
     parser.add_argument("--warm", type=int, help="processes that compile PyTorch's side first; default: 4 on a GPU, else 0")
@@ -137,7 +138,7 @@ def measure(case, options, torch, caches):
     ours = tsl_side.run(case, options, cache)
     answer = torch.ask(case)
     theirs = answer["results"]
-    record = {"name": case.name, "family": case.family, "source": case.source(), "device": options.device,
+    record = {"name": case.name, "family": case.family, "source": case.source(), "large": case.large, "device": options.device,
               "tsl": ours, "torch": theirs, "version": answer.get("torch"), "load": os.getloadavg()[0], "repeats": []}
     peers = times_of(theirs)
     if "error" in ours or not peers:
@@ -199,7 +200,8 @@ def main():
         print(report([json.loads(line) for file in files for line in file.read_text().splitlines()]))
         return
     k, n = (int(part) for part in options.shard.split("/"))
-    cases = [case for case in draw(options.seed, options.cases, options.device)[k - 1 :: n] if options.only in case.name]
+    cases = [case for case in draw(options.seed, options.cases, options.device)
+             if options.only in case.name and case.large >= options.large][k - 1 :: n]
     if options.list:
         for case in cases:
             print(case.name, case.source())

@@ -124,6 +124,7 @@ class Prepared:
 def main():
     device, threads = sys.argv[1], int(sys.argv[2])
     torch.set_num_threads(threads)
+    torch.backends.cudnn.allow_tf32 = False  # f32 is f32 on both sides
     prepared, name = None, None
     for line in sys.stdin:
         request = json.loads(line)
