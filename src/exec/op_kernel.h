@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -58,6 +59,8 @@ class OpKernelProvider {
   virtual std::unique_ptr<OpKernel> find(const graph::Node& node) = 0;
   /// Whether the provider runs the node with its epilogue.
   virtual bool has_epilogue(const graph::Node&) { return false; }
+  /// As of graph::Target.
+  virtual std::optional<graph::PaddedProduct> padded(const graph::Node&) { return {}; }
 };
 
 /// The providers of a backend, in the order in which they are asked.
@@ -74,6 +77,12 @@ class OpKernelProviders {
   bool has_epilogue(const graph::Node& node) const {
     return std::any_of(providers_.begin(), providers_.end(),
                        [&](const auto& each) { return each->has_epilogue(node); });
+  }
+  std::optional<graph::PaddedProduct> padded(const graph::Node& node) const {
+    for (const std::unique_ptr<OpKernelProvider>& provider : providers_) {
+      if (const auto larger = provider->padded(node)) return larger;
+    }
+    return {};
   }
 
  private:

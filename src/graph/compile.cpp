@@ -3,7 +3,7 @@
 #include <memory_resource>
 
 #include "base/run_watch.h"
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 #include "graph/plan_steps.h"
 #include "graph/recompute.h"
 #include "graph/spec.h"
@@ -41,6 +41,9 @@ Graph rewrite(Graph graph, const PlanOptions& options, const DeviceTraits& devic
   });
   has_ended(Pass::dead_code);
   graph = decompose(std::move(graph));
+  if (target) {
+    graph = pad_products(std::move(graph), [&](const Node& product) { return target->padded(product); });
+  }
   has_ended(Pass::decompose);
   graph = simplify(std::move(graph));
   has_ended(Pass::simplify);

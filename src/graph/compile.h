@@ -28,8 +28,9 @@ class CompileObserver {
   virtual void on_plan(const Plan&) {}
 };
 
-/// Runs the passes: dead code → decompose → simplify → recompute → absorb epilogues → view parts → embed → fuse → lower
-/// → plan. `target` (optional) is the device that will run the plan; the passes query its capabilities.
+/// Runs the passes: dead code → decompose, with products padded → simplify → recompute → absorb epilogues → view parts
+/// → embed → fuse → lower → plan. `target` (optional) is the device that will run the plan; the passes query its
+/// capabilities.
 Plan compile(Graph graph, const PlanOptions& options = {}, CompileObserver* observer = nullptr,
              Target* target = nullptr);
 

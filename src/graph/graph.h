@@ -32,6 +32,13 @@ struct Epilogue {
   friend bool operator==(const Epilogue&, const Epilogue&) = default;
 };
 
+/// Larger extents of a product, with which a device computes it faster although it copies operands; and whether the
+/// operands lie in memory by columns, an order that copies keep.
+struct PaddedProduct {
+  int64_t m = 0, n = 0, k = 0;
+  bool a_in_columns = false, b_in_columns = false;
+};
+
 struct Node {
   bool is_input = false;
   Op op = Op::copy;

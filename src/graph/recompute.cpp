@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "graph/copier.h"
 #include "graph/domain.h"
-#include "graph/passes.h"
+#include "graph/passes/copier.h"
+#include "graph/passes/passes.h"
 
 namespace tsl::graph {
 

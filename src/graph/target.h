@@ -1,6 +1,8 @@
 // The compiler's interface to the device that will run a plan.
 #pragma once
 
+#include <optional>
+
 #include "graph/cost.h"
 #include "tensor/limits.h"
 
@@ -11,6 +13,9 @@ class Target {
   virtual ~Target() = default;
   /// Whether the device computes `product`, a matmul with an epilogue, in one call.
   virtual bool has_epilogue(const Node& product) = 0;
+  /// Returns the extents with which the device computes a matmul faster, if any: a function of the node's extents,
+  /// dtype and orders of memory, so that each bit is the same wherever the product stands.
+  virtual std::optional<PaddedProduct> padded(const Node&) { return {}; }
   virtual Rates rates() const { return {}; }
   virtual DeviceTraits traits() const { return {}; }
   /// The most bytes of a tensor.

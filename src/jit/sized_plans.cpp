@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 
 namespace tsl::jit {
 

@@ -7,7 +7,7 @@
 #include "backend/cpu/backend.h"
 #include "catch.h"
 #include "graph/compile.h"
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 #include "graph/spec.h"
 #include "support/build.h"
 #include "tensor/elements.h"

@@ -226,6 +226,24 @@ TEST_CASE("elements are taken before functions compute each, unless the operand 
   CHECK(kernels_of(false, DType::f64).first == 2);
 }
 
+TEST_CASE("elements of a function of a view are taken from what is viewed") {
+  Graph g;
+  const NodeId index = input(g, {2}, DType::i64), x = input(g, {4, 8}, DType::f16);
+  Arg view = read(g, x);
+  view.layout = {{4, 3}, {8, 1}, 2};
+  const NodeId wave = g.add(op_def(Op::sin), {view}, {}, {DType::f16, {4, 3}}, Span{}, g.size());
+  Attrs along;
+  along.batch = 0;
+  give(g, g.add(op_def(Op::take), {read(g, wave), read(g, index)}, along, {DType::f16, {2, 3}}, Span{}, g.size()));
+  const Plan plan = compile(std::move(g));
+  CHECK(plan.kernels.size() == 1);
+  for (NodeId id = 0; id < plan.graph.size(); ++id) {
+    if (plan.graph[id].is_input || plan.graph[id].op != Op::take) continue;
+    CHECK(plan.graph[id].args[0].node == x);
+    CHECK(same(plan.graph[id].args[0].layout, view.layout));
+  }
+}
+
 TEST_CASE("what nobody needs goes, but not what may fail") {
   Graph g;
   const NodeId x = input(g, {4});

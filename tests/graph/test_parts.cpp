@@ -1,7 +1,7 @@
 #include "catch.h"
 #include "graph/compile.h"
 #include "graph/dump.h"
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 #include "graph/reach.h"
 #include "graph/spec.h"
 #include "support/build.h"
@@ -155,6 +155,35 @@ TEST_CASE("where kernels branch by part, a concat that ends a kernel computes wh
   CHECK(kernels(2, false) == 1);
   CHECK(kernels(2, true) == 3);    // neg might become part of a reduction
   CHECK(kernels(5, false) == 10);  // each function, and each copy
+}
+
+TEST_CASE("where kernels branch by part, what shares rows with a reduction stays with it", "[parts]") {
+  struct Branching : Target {
+    bool has_epilogue(const Node&) override { return false; }
+    DeviceTraits traits() const override { return {.branches_by_part = true}; }
+  } target;
+  Graph g;
+  const Shape shape{kMany / 64, 64};
+  const NodeId x = input(g, shape), y = input(g, shape);
+  const NodeId sums = reduce(g, Op::sum, x, 1);
+  Arg spread_sums = read(g, sums);
+  spread_sums.layout = {shape, {1, 0}, 0};
+  const NodeId shares = add(g, Op::div, {read(g, x), spread_sums});
+  give(g, concat(g, {read(g, shares), read(g, y)}, 1));
+  const Plan plan = compile(std::move(g), {}, nullptr, &target);
+  CHECK(plan.kernels[0].kind == Template::row);
+  CHECK(plan.kernels[0].name == "sum_div");
+}
+
+TEST_CASE("where kernels branch by part, short rows may be divided", "[parts]") {
+  struct Branching : Target {
+    bool has_epilogue(const Node&) override { return false; }
+    DeviceTraits traits() const override { return {.branches_by_part = true}; }
+  } target;
+  Graph g;
+  const NodeId a = input(g, {100, 2}), b = input(g, {100, 3});
+  give(g, add(g, Op::exp, {read(g, concat(g, {read(g, a), read(g, b)}, 1))}));
+  CHECK(compile(std::move(g), {}, nullptr, &target).kernels.size() == 1);
 }
 
 TEST_CASE("a concat that only an op reads stays the copies that it was", "[parts]") {

@@ -4,7 +4,7 @@
 #include "catch.h"
 #include "graph/compile.h"
 #include "graph/domain.h"
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 #include "support/build.h"
 
 using namespace tsl;

@@ -69,6 +69,46 @@ print(all(tensor(map(fn(i) = all(outputs[i] == layer(layer(inputs[i], w, b), w, 
 )") == "true\n");
 }
 
+TEST_CASE("products whose rows are odd are padded, with the same bits wherever they stand", "[cuda]") {
+  TSL_NEEDS_GPU();
+  // x @ w alone would take many times as long; each reader reads the larger product in another way.
+  Session session = on_gpu();
+  CHECK(session.output(R"(
+fn of_rows(x, w) = softmax(x @ w)
+fn turned(x, w) = (x @ w).T
+fn sliced(x, w) = (x @ w)[1:, ::2]
+fn flat(x, w) = reshape(x @ w, [-1])[3:]
+fn joined(x, w) = concat([x @ w, x @ w * 2.0], axis: 1)
+fn chained(x, w) = relu(x @ w) @ w.T
+fn squared(x, w) = x.T @ x
+fn batched(x, w) = stack([x[:600], x[1:601]]) @ w
+fn written(x, w) {
+  var y = x @ w
+  y[1:3] = 7.0
+  return y
+}
+fn trained(x, w) {
+  let (a, b) = grad(fn(x, w) = cross_entropy(x @ w, arange(x.shape[0]) % 5), wrt: [0, 1])(x, w)
+  return concat([reshape(a, [-1]), reshape(b, [-1])])
+}
+for d in [f16, bf16] {
+  let x = (reshape(arange(1001 * 1003) % 17, [1001, 1003]) / 64.0).to(d)
+  let w = (reshape(arange(1003 * 2050) % 13, [1003, 2050]) / 64.0 - 0.09).to(d)
+  let exact = f32(x) @ f32(w)
+  print(max(abs(f32(x @ w) - exact)).item() <= max(abs(exact)).item() * (if d == f16 { 0.001 } else { 0.008 }))
+  for f in [of_rows, turned, sliced, flat, joined, chained, squared, batched, written, trained] {
+    @compile
+    fn compiled(x, w) = f(x, w)
+    let eager = f(x, w)
+    for i in 0..3 {
+      let y = compiled(x, w)
+      if y.shape != eager.shape or not all(y == eager).item() { print(d, f, i) }
+    }
+  }
+}
+)") == "true\ntrue\n");
+}
+
 TEST_CASE("a multi-tensor launch copies its argument table only when addresses change", "[cuda]") {
   TSL_NEEDS_GPU();
   Session session = on_gpu();

@@ -73,6 +73,7 @@ class CudaBackend : public exec::Backend {
   }
   int64_t tensor_limit() const override { return as_limit(gpu_.device.properties().total_memory); }
   bool has_epilogue(const graph::Node& node) override { return gpu_.libraries.has_epilogue(node); }
+  std::optional<graph::PaddedProduct> padded(const graph::Node& node) override { return gpu_.libraries.padded(node); }
   Tensor to_device(const Tensor& host) override {
     gpu_.timeline();
     return move_to_device(gpu_, host);

@@ -71,7 +71,7 @@ GeneratedKernels generate_template(const Kernel& kernel, const Plan& plan, bool 
   switch (kernel.kind) {
     case graph::Template::pointwise: {
       const int across = crossing_loop(kernel);
-      return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across, parameters)
+      return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across, vectorized, parameters)
                                                       : generate_pointwise(kernel, plan, vectorized, parameters);
     }
     case graph::Template::row:

@@ -12,7 +12,7 @@ GeneratedKernels generate_pointwise(const graph::Kernel& kernel, const graph::Pl
 /// the innermost one, as in a transpose; -1 if there is none.
 int crossing_loop(const graph::Kernel& kernel);
 /// Generates a tiled transpose. `across` is the result of crossing_loop().
-GeneratedKernels generate_transpose(const graph::Kernel& kernel, const graph::Plan& plan, int across,
+GeneratedKernels generate_transpose(const graph::Kernel& kernel, const graph::Plan& plan, int across, bool vectorized,
                                     const LaunchParameters& parameters);
 GeneratedKernels generate_rows(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized,
                                const LaunchParameters& parameters);

@@ -22,6 +22,10 @@ constexpr int64_t kFewElements = 1 << 14;
 /// of neighbouring threads: its loads are in flight together. Fewer elements are better spread over more threads.
 constexpr int kElementsApart = 4, kShortElementsApart = 8;
 constexpr int64_t kManyElements = 1 << 19;
+/// In rows of fewer elements that parts divide, the threads of a warp are in different parts: branches would take
+/// turns. Vectors of fewer bytes are then worth less than elements apart.
+constexpr int64_t kShortRow = 64;
+constexpr int kShortVector = 8;
 /// Loads of parts are in flight together if elements are computed for all parts. That pays for so few operations.
 constexpr int64_t kFewMaps = 2;
 
@@ -87,7 +91,11 @@ class PointwiseWriter {
         extents_(extents_of(kernel.kept)),
         count_(count_of(kernel.kept)) {
     if (vectorized) choose_width();
-    if (count_ >= kFewElements) cases_ = CaseFinder(kernel.program).run();
+    if (divides_short_rows()) {
+      if (width_ * widest_ < kShortVector) width_ = 1;
+    } else if (count_ >= kFewElements) {
+      cases_ = CaseFinder(kernel.program).run();
+    }
     if (width_ == 1 && count_ >= kManyElements && (cases_.empty() || is_cheap())) apart_ = elements_apart();
   }
 
@@ -138,16 +146,21 @@ class PointwiseWriter {
   /// Chooses the most elements per thread such that no access exceeds the parameter and all are aligned if their
   /// buffers are.
   void choose_width() {
-    int widest = 0;
     for (const Instr& instr : kernel_.program) {
-      if (is_contiguous_along(kernel_, instr, inner_loop())) widest = std::max(widest, element_bytes(instr));
+      if (is_contiguous_along(kernel_, instr, inner_loop())) widest_ = std::max(widest_, element_bytes(instr));
     }
-    if (widest == 0 || count_ < kFewElements) return;
-    width_ = std::max(parameters_.pointwise_bytes / widest, 1);
+    if (widest_ == 0 || count_ < kFewElements) return;
+    width_ = std::max(parameters_.pointwise_bytes / widest_, 1);
     const bool is_whole = extents_.size() == 1;  // otherwise a vector must not cross the end of a row
     while (width_ > 1 &&
            !(allows_vectors(kernel_, inner_loop(), width_) && (is_whole || extents_.back() % width_ == 0)))
       width_ /= 2;
+  }
+
+  bool divides_short_rows() const {
+    return !extents_.empty() && extents_.back() < kShortRow &&
+           std::any_of(kernel_.program.begin(), kernel_.program.end(),
+                       [&](const Instr& instr) { return instr.kind == Instr::Kind::part && inner_stride(instr) != 0; });
   }
 
   /// Whether elements may be computed for all parts, where only one is needed.
@@ -309,9 +322,10 @@ class PointwiseWriter {
   }
 
   void store(const Instr& instr, const Position& first, const Position& at, int width, bool is_array) {
-    if (inner_stride(instr) == 1 && is_array) {
-      writer_.line("store_vector({} + {}, r{});", writer_.buffer(instr.buffer), writer_.index_expr(instr.map, first),
-                   instr.a);
+    if (inner_stride(instr) == 1) {
+      const std::string to = fmt::format("{} + {}", writer_.buffer(instr.buffer), writer_.index_expr(instr.map, first));
+      if (is_array) writer_.line("store_vector({}, r{});", to, instr.a);
+      else writer_.line("store_repeated<{}>({}, r{});", width, to, instr.a);
       return;
     }
     writer_.line("#pragma unroll");
@@ -327,6 +341,7 @@ class PointwiseWriter {
   std::vector<int64_t> extents_;
   int64_t count_;
   int width_ = 1, apart_ = 1;
+  int widest_ = 0;  // the bytes of an element of what is contiguous
   std::vector<Case> cases_;
 };
 

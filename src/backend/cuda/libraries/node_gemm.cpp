@@ -47,7 +47,36 @@ graph::Reach reach_of(const MatrixOperand& operand, int64_t rows, int64_t column
   return reach;
 }
 
+// ---- Padding ----
+// Seconds that rows at multiples of 16 bytes save for each operation: 8192 x 768 x 50257 of bf16 takes 6.7 ms, of 50260
+// columns 2.6, of 50264 .89; of f32 rounded to tf32 4.9, 1.7, 1.7 (H200, November 2026).
+constexpr double kSavedOfOdd = 6.5e-15, kSavedOfEven = 2.5e-15, kSavedOfTf32 = 5e-15;
+constexpr double kCopyRate = 3e12, kCopySeconds = 2.5e-6;  // of copies: bytes a second, and what each takes at least
+
 }  // namespace
+
+std::optional<graph::PaddedProduct> padded_product(const Gemm& gemm) {
+  const auto size = static_cast<int64_t>(size_of(gemm.dtype));
+  if (size > 4 || (size == 4 && !gemm.tf32)) return {};
+  const int64_t unit = 16 / size;
+  const auto padded = [&](int64_t extent) { return (extent + unit - 1) / unit * unit; };
+  graph::PaddedProduct larger{gemm.m, padded(gemm.n), gemm.k, gemm.a.transposed, gemm.b.transposed};
+  (gemm.a.transposed ? larger.m : larger.k) = padded(gemm.a.transposed ? gemm.m : gemm.k);
+  if (gemm.b.transposed) larger.k = padded(gemm.k);
+  const bool pads_m = larger.m != gemm.m, pads_n = larger.n != gemm.n, pads_k = larger.k != gemm.k;
+  if (!pads_m && !pads_n && !pads_k) return {};
+  const auto moved = [&](bool is_copied, int64_t rows, int64_t columns) {
+    const double bytes = 2.0 * static_cast<double>(size) * static_cast<double>(rows) * static_cast<double>(columns);
+    return is_copied ? kCopySeconds + bytes * static_cast<double>(gemm.batch) / kCopyRate : 0.0;
+  };
+  const double copies = moved(pads_m || pads_k, larger.m, larger.k) + moved(pads_k || pads_n, larger.k, larger.n) +
+                        moved(pads_m || pads_n, gemm.m, gemm.n);
+  const bool is_odd = (pads_m && gemm.m % 2 != 0) || (pads_n && gemm.n % 2 != 0) || (pads_k && gemm.k % 2 != 0);
+  const double saved = size == 4 ? kSavedOfTf32 : is_odd ? kSavedOfOdd : kSavedOfEven;
+  const double operations = 2.0 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) *
+                            static_cast<double>(gemm.k) * static_cast<double>(gemm.batch);
+  return operations * saved > copies ? std::optional(larger) : std::nullopt;
+}
 
 NodeGemm::NodeGemm(const graph::Node& node, bool tf32) {
   const Shape& shape = node.shape;

@@ -1,6 +1,8 @@
 // The matrix product of a node, as a problem for cuBLASLt.
 #pragma once
 
+#include <optional>
+
 #include "backend/cuda/libraries/matmul.h"
 #include "graph/graph.h"
 
@@ -25,5 +27,9 @@ class NodeGemm {
   Gemm gemm_;
   bool needs_copy_[2] = {false, false};
 };
+
+/// Returns the extents with which cuBLASLt computes a product on tensor cores faster, copies of operands and result
+/// included: those by which rows in memory begin at multiples of 16 bytes. Ignores strides.
+std::optional<graph::PaddedProduct> padded_product(const Gemm& gemm);
 
 }  // namespace tsl::cuda

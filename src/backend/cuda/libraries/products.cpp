@@ -57,6 +57,11 @@ class ProductsProvider final : public exec::OpKernelProvider {
     return gemm.is_call() && matmul().has_epilogue(gemm.gemm());
   }
 
+  std::optional<graph::PaddedProduct> padded(const graph::Node& node) override {
+    if (node.op != Op::matmul || !is_float(node.dtype)) return {};
+    return padded_product(NodeGemm(node, gpu_.options.tf32).gemm());
+  }
+
  private:
   Matmul& matmul() {
     if (!matmul_) matmul_ = std::make_unique<Matmul>(gpu_.device, gpu_.allocator);

@@ -113,16 +113,26 @@ template <class T> __device__ __forceinline__ T load_guarded(const T* from, long
   if (is_within) value = from[index];
   return value;
 }
-/// `from` is a multiple of the array's size.
-template <class T, int N> __device__ __forceinline__ void load_vector(T (&to)[N], const T* from) {
-  const tsl::device::Pack<N, T> pack = tsl::device::load<N>(from);
+template <class T, int N> __device__ __forceinline__ void load_pack(T (&to)[N], const tsl::device::Pack<N, T>& from) {
+  const tsl::device::Pack<N, T> pack = from;
 #pragma unroll
   for (int i = 0; i < N; ++i) to[i] = pack[i];
+}
+/// `from` is a multiple of the array's size.
+template <class T, int N> __device__ __forceinline__ void load_vector(T (&to)[N], const T* from) {
+  load_pack(to, tsl::device::load<N>(from));
 }
 template <class T, int N> __device__ __forceinline__ void store_vector(T* to, const T (&from)[N]) {
   tsl::device::Pack<N, T> pack;
 #pragma unroll
   for (int i = 0; i < N; ++i) pack[i] = from[i];
+  tsl::device::store<N>(to, pack);
+}
+
+template <int N, class T> __device__ __forceinline__ void store_repeated(T* to, T value) {
+  tsl::device::Pack<N, T> pack;
+#pragma unroll
+  for (int i = 0; i < N; ++i) pack[i] = value;
   tsl::device::store<N>(to, pack);
 }
 

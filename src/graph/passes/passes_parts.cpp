@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "graph/copier.h"
 #include "graph/domain.h"
 #include "graph/fuse.h"
-#include "graph/passes.h"
+#include "graph/passes/copier.h"
+#include "graph/passes/passes.h"
 
 namespace tsl::graph {
 
@@ -99,7 +99,8 @@ std::vector<Part> parts_of(const Node& producer, const Part& part, const Shape& 
 
 /// Makes a node of parts in place of `like`: a copy, if one operand is the whole. None if there are too many parts, or
 /// kernels would read one slowly.
-std::optional<Node> node_of_parts(const Node& like, const Shape& shape, std::vector<Part> parts, Op made_from) {
+std::optional<Node> node_of_parts(const Node& like, const Shape& shape, std::vector<Part> parts, Op made_from,
+                                  bool branches) {
   if (parts.empty() || parts.size() > kMaxParts) return std::nullopt;
   Node node;
   node.op = Op::copy;
@@ -113,7 +114,7 @@ std::optional<Node> node_of_parts(const Node& like, const Shape& shape, std::vec
   const bool is_copy = parts.size() == 1 && parts[0].within.empty() && parts[0].arg.is_tensor();
   for (Part& part : parts) {
     if (part.arg.is_tensor() && reads_across(part.arg.layout)) return std::nullopt;
-    if (divides_short_rows(part.within, shape)) return std::nullopt;
+    if (!branches && divides_short_rows(part.within, shape)) return std::nullopt;
     if (!is_copy) node.parts.within.push_back(std::move(part.within));
     node.args.push_back(std::move(part.arg));
   }
@@ -295,7 +296,7 @@ class PartViews {
       if (inner.empty() || flat.size() + inner.size() + parts.size() - 1 > kMaxParts) inner = {std::move(part)};
       append(flat, std::move(inner));
     }
-    std::optional<Node> made = node_of_parts(node, node.shape, std::move(flat), node.op);
+    std::optional<Node> made = node_of_parts(node, node.shape, std::move(flat), node.op, branches_);
     if (!made) return false;
     add(id, std::move(*made));
     return true;
@@ -328,7 +329,7 @@ class PartViews {
     if (reads_all_in_order(copier_.made(), arg) || count_of(shape) == 0) return arg;
     std::vector<Part> inner = parts_of(producer, {arg, {}}, shape);
     if (inner.empty()) return arg;
-    std::optional<Node> made = node_of_parts(producer, shape, std::move(inner), producer.parts.made_from);
+    std::optional<Node> made = node_of_parts(producer, shape, std::move(inner), producer.parts.made_from, branches_);
     if (!made) return arg;
     if (!made->has_parts()) return made->args[0];  // a view of one operand, of which nothing is computed again
     if (!may_repeat(arg.node)) return arg;
@@ -357,7 +358,8 @@ class Embedding {
         copies_(graph.size(), 0),
         is_in_memory_(graph.size(), false),
         is_in_branches_(graph.size(), true),
-        fuses_on_(graph.size(), false) {}
+        fuses_on_(graph.size(), false),
+        shares_rows_(graph.size(), false) {}
 
   Graph run() {
     find_producers();
@@ -388,6 +390,7 @@ class Embedding {
   /// Finds producers that only parts read, directly or through other such producers; counts the parts. Also finds what
   /// must be in memory.
   void find_producers() {
+    if (branches_) find_shared_rows();
     for (const Output& output : graph_.outputs) {
       copies_[output.node] = kNever;
       is_in_memory_[output.node] = true;
@@ -396,7 +399,7 @@ class Embedding {
       const Node& node = graph_[id];
       int& own = copies_[id];
       const bool runs_once = branches_ && is_in_branches_[id] && own == 1;
-      if (own > kMaxCopies || !(is_cheap(node) || (may_embed(node) && runs_once))) own = kNever;
+      if (own > kMaxCopies || !(is_cheap(node) || (may_embed(node) && runs_once)) || shares_rows_[id]) own = kNever;
       const bool is_in_branches =
           node.has_parts() ? !fuses_on_[id] && node.args.size() <= kMostBranches : is_in_branches_[id];
       for (const Arg& arg : node.args) {
@@ -411,6 +414,20 @@ class Embedding {
         if (fuses_anyway || more <= 0) copies_[arg.node] = kNever;
         else copies_[arg.node] += more;
       }
+    }
+  }
+
+  /// Finds elementwise nodes that read rows' reductions: with these, they are in one kernel that keeps the rows.
+  void find_shared_rows() {
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      const Node& node = graph_[id];
+      shares_rows_[id] =
+          is(node, FusesAs::elementwise) && !node.has_parts() &&
+          std::any_of(node.args.begin(), node.args.end(), [&](const Arg& arg) {
+            if (!arg.is_tensor()) return false;
+            const Node& producer = graph_[arg.node];
+            return shares_rows_[arg.node] || (is(producer, FusesAs::reduction) && count_of(producer.shape) > 1);
+          });
     }
   }
 
@@ -450,7 +467,7 @@ class Embedding {
       if (part.arg.is_tensor()) part.arg.node = copier_.renamed(part.arg.node);
     }
     const Op made_from = is_in_memory_[arg.node] ? Op::copy : producer.parts.made_from;
-    std::optional<Node> node = node_of_parts(producer, shape, std::move(parts), made_from);
+    std::optional<Node> node = node_of_parts(producer, shape, std::move(parts), made_from, branches_);
     if (!node) return std::nullopt;
     if (!node->has_parts()) return node->args[0];
     return whole(copier_.add(std::move(*node)), shape);
@@ -470,6 +487,7 @@ class Embedding {
   std::vector<bool> is_in_memory_;
   std::vector<bool> is_in_branches_;  // per node: all parts that read it are branches of a kernel that ends with them
   std::vector<bool> fuses_on_;        // per node: a reader may be in its kernel
+  std::vector<bool> shares_rows_;     // per node: what find_shared_rows() finds
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "graph/graph.h"
@@ -37,6 +38,12 @@ bool may_unroll(const Node& node);
 /// Replaces the nodes for which `chosen` holds, which may_unroll(), by elementwise ops on slices of their operands, in
 /// the reduction order. Extents must be numbers.
 Graph unroll(const Graph& graph, const std::function<bool(NodeId)>& chosen);
+
+using PaddedProductOf = std::function<std::optional<PaddedProduct>(const Node&)>;
+
+/// Computes matrix products with the extents that `padded` gives, if any, on operands padded with zeros. Extents must
+/// be numbers.
+Graph pad_products(Graph graph, const PaddedProductOf& padded);
 
 /// Merges a matrix product of f32 or shorter floats with its only reader, under fast numerics: a bias along the last
 /// axis, relu or gelu_tanh, or both, if `has_epilogue` holds for the merged node. A result that other kernels read

@@ -1,4 +1,4 @@
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/copier.h"
 #include "graph/kernel.h"
+#include "graph/passes/copier.h"
 #include "tensor/limits.h"
 
 namespace tsl::graph {
@@ -263,9 +263,8 @@ bool has_tensor_operand(const std::vector<Arg>& args) {
   return false;
 }
 
-/// Returns the operand that a node computes element by element, if it has one tensor operand and reads all of it in
-/// order; null for any other node.
-const Arg* mapped_operand(const Graph& graph, const Node& node) {
+/// Returns the operand that a node computes element by element, if it has one tensor operand; null for any other node.
+const Arg* mapped_operand(const Node& node) {
   if (node.is_input || node.has_parts() || node.may_fail() || !is_elementwise(node.def())) return nullptr;
   const Arg* only = nullptr;
   for (const Arg& arg : node.args) {
@@ -273,11 +272,19 @@ const Arg* mapped_operand(const Graph& graph, const Node& node) {
     if (only) return nullptr;
     only = &arg;
   }
-  return only && reads_all_in_order(graph, *only) ? only : nullptr;
+  return only;
 }
 
 /// Whether a node's elements are in memory even if nothing takes single ones.
 bool is_in_memory(const Node& node) { return node.is_input || node.def().traits.fuses_as == FusesAs::nothing; }
+
+/// Returns what a take of a function reads if it takes from the function's operand; none if that is not linear.
+std::optional<Layout> layout_before(const Graph& graph, const Arg& taken, NodeId function) {
+  const Arg& operand = *mapped_operand(graph[function]);
+  if (reads_all_in_order(graph, operand)) return taken.layout;
+  const std::optional<IndexFunction> index = index_function(taken.layout, {}, graph[function].shape);
+  return index ? composed(operand.layout, *index, taken.layout.shape) : std::nullopt;
+}
 
 /// Returns the functions, the last one first, before which node `id` can take its elements: the functions then compute
 /// what is taken alone, and memory holds their operand, which is there anyway or smaller. Empty for any other node.
@@ -289,10 +296,13 @@ std::vector<NodeId> functions_after_take(const Graph& graph, NodeId id) {
   std::vector<NodeId> functions;
   size_t count = 0;
   NodeId at = node.args[0].node;
-  while (const Arg* operand = mapped_operand(graph, graph[at])) {
+  while (const Arg* operand = mapped_operand(graph[at])) {
+    const bool is_view = !reads_all_in_order(graph, *operand);
+    if (is_view && !layout_before(graph, node.args[0], at)) break;
     functions.push_back(at);
     at = operand->node;
     if (is_in_memory(graph[at]) || size_of(graph[at].dtype) < size_of(source.dtype)) count = functions.size();
+    if (is_view) break;  // its operand has elements in another order
   }
   functions.resize(count);
   return functions;
@@ -301,7 +311,8 @@ std::vector<NodeId> functions_after_take(const Graph& graph, NodeId id) {
 /// Replaces node `id` by the functions of what it takes of their operand.
 void take_before(const Graph& graph, NodeId id, const std::vector<NodeId>& functions, Copier& copier) {
   Node take = graph[id];
-  take.args[0].node = mapped_operand(graph, graph[functions.back()])->node;
+  take.args[0].layout = *layout_before(graph, take.args[0], functions.back());
+  take.args[0].node = mapped_operand(graph[functions.back()])->node;
   take.dtype = graph[take.args[0].node].dtype;
   for (Arg& arg : take.args) {
     if (arg.is_tensor()) arg.node = copier.renamed(arg.node);
