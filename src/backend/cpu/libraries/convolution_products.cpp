@@ -13,10 +13,14 @@ namespace {
 // stay in a core's cache.
 constexpr int64_t kDepth = 512;
 constexpr int64_t kColumns = 96;  // windows of a block: a multiple of all tiles
-// A block of the windows of one example is written where it belongs; with fewer windows, one spans examples.
-constexpr int64_t kWindowsOfExample = 256;
+// A block of the windows of one example is written where it belongs; with fewer windows, one spans examples, and so
+// does one of whole vectors of so few windows that weights would be read again for each example.
+constexpr int64_t kWindowsOfExample = 256, kWindowsOfVectors = 48;
 constexpr int64_t kChannelsAtOnce = 32;  // whose weights lie side by side, as they are turned
-constexpr int64_t kFewestRows = 96;      // of a part of the rows, which gathers its windows anew
+// Outputs whose weights are read side by side: with rows of a power of 2, more would compete for few lines of the
+// cache.
+constexpr int64_t kOutputsAtOnce = 8;
+constexpr int64_t kFewestRows = 96;  // of a part of the rows, which gathers its windows anew
 
 int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
@@ -34,7 +38,8 @@ template <class T> class ProductPass {
         windows_(product_of(pass.positions)),
         in_plane_(product_of(pass.extent)),
         out_plane_(product_of(pass.to_extent)) {
-    is_by_example_ = pass.batch == 1 || windows_ >= kWindowsOfExample || windows_ % lanes_ == 0;
+    is_by_example_ =
+        pass.batch == 1 || windows_ >= kWindowsOfExample || (windows_ >= kWindowsOfVectors && windows_ % lanes_ == 0);
     blocks_ = is_by_example_ ? pass.batch * blocks_in(windows_) : blocks_in(pass.batch * windows_);
     const int64_t wanted = 2 * context.pool.size(), most = (pass.rows + kFewestRows - 1) / kFewestRows;
     const int64_t items = pass.groups * blocks_;
@@ -302,18 +307,19 @@ void transpose_weights(const ConvShape& shape, const T* weights, T* out, const C
 template <class T> void turn_taps(const ConvShape& shape, const WindowPass& pass, const std::vector<int64_t>& chosen,
                                   const T* weights, T* out, ThreadPool& pool) {
   const int64_t taps = product_of(shape.taps), in = shape.in_channels;
-  const bool has_all = static_cast<int64_t>(chosen.size()) == taps;
+  const bool is_square = chosen.size() == 9 && taps == 9;
   const int64_t blocks = (in + kChannelsAtOnce - 1) / kChannelsAtOnce;
   pool.parallel_for(shape.groups * blocks, [&](int64_t item, int) {
     const int64_t group = item / blocks, first = item % blocks * kChannelsAtOnce;
-    for (int64_t o = 0; o < shape.out_channels; ++o) {
+    for (int64_t output = 0; output < shape.out_channels; output += kOutputsAtOnce) {
+      const int64_t end = std::min(output + kOutputsAtOnce, shape.out_channels);
       for (int64_t channel = first; channel < std::min(first + kChannelsAtOnce, in); ++channel) {
-        const T* const from = weights + ((group * shape.out_channels + o) * in + channel) * taps;
-        T* to = out + pass.weights + (group * in + channel) * pass.depth() + o * pass.taps();
-        if (has_all) {
-          for (int64_t i = 0; i < taps; ++i) to[i] = from[i];
-        } else {
-          for (int64_t tap : chosen) *to++ = from[tap];
+        const T* from = weights + ((group * shape.out_channels + output) * in + channel) * taps;
+        T* to = out + pass.weights + (group * in + channel) * pass.depth() + output * pass.taps();
+        for (int64_t o = output; o < end; ++o, from += in * taps) {
+          if (is_square) to = std::copy_n(from, 9, to);
+          else
+            for (int64_t tap : chosen) *to++ = from[tap];
         }
       }
     }
