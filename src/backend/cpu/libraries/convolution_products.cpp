@@ -1,6 +1,8 @@
 // Passes of convolutions as products of matrices: the weights, and the elements of windows in columns, which are
 // gathered into a thread's memory block by block.
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "backend/cpu/libraries/convolution.h"
 #include "base/run_watch.h"
@@ -303,24 +305,69 @@ void transpose_weights(const ConvShape& shape, const T* weights, T* out, const C
   });
 }
 
-/// Writes the taps of a pass, for each channel of all outputs.
-template <class T> void turn_taps(const ConvShape& shape, const WindowPass& pass, const std::vector<int64_t>& chosen,
-                                  const T* weights, T* out, ThreadPool& pool) {
+/// The taps that a pass has, of all.
+struct ChosenTaps {
+  const WindowPass* pass;
+  std::vector<int64_t> taps;
+};
+
+/// Weights [outputs, channels, taps] that become [channels, outputs, taps].
+template <class T> struct TurnedBlock {
+  const T* from;
+  T* to;
+  int64_t outputs, channels, output_step, channel_step, to_channel_step;
+
+  /// Copies the chosen taps, of which there are kCount.
+  template <size_t kCount> void copy_chosen(const std::vector<int64_t>& chosen) const {
+    std::array<int64_t, kCount> taps;
+    std::copy_n(chosen.begin(), kCount, taps.begin());
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t o = 0; o < outputs; ++o) {
+        const T* const all = from + o * output_step + c * channel_step;
+        T* const picked = to + c * to_channel_step + o * static_cast<int64_t>(kCount);
+        for (size_t i = 0; i < kCount; ++i) picked[i] = all[taps[i]];
+      }
+    }
+  }
+  void copy_chosen(const std::vector<int64_t>& chosen) const {
+    for (int64_t c = 0; c < channels; ++c) {
+      T* next = to + c * to_channel_step;
+      for (int64_t o = 0; o < outputs; ++o) {
+        for (int64_t tap : chosen) *next++ = from[o * output_step + c * channel_step + tap];
+      }
+    }
+  }
+  /// Copies squares of 3 taps, which lie side by side.
+  void copy_squares() const {
+    for (int64_t c = 0; c < channels; ++c) {
+      T* next = to + c * to_channel_step;
+      for (int64_t o = 0; o < outputs; ++o, next += 9)
+        std::memcpy(next, from + o * output_step + c * channel_step, 9 * sizeof(T));
+    }
+  }
+  void copy(const std::vector<int64_t>& chosen) const {
+    if (chosen.size() == 9 && channel_step == 9) copy_squares();
+    else if (chosen.size() == 4) copy_chosen<4>(chosen);
+    else if (chosen.size() == 2) copy_chosen<2>(chosen);
+    else if (chosen.size() == 1) copy_chosen<1>(chosen);
+    else copy_chosen(chosen);
+  }
+};
+
+/// Writes the taps of all passes, for each channel of all outputs.
+template <class T> void turn_taps(const ConvShape& shape, const std::vector<ChosenTaps>& passes, const T* weights,
+                                  T* out, ThreadPool& pool) {
   const int64_t taps = product_of(shape.taps), in = shape.in_channels;
-  const bool is_square = chosen.size() == 9 && taps == 9;
   const int64_t blocks = (in + kChannelsAtOnce - 1) / kChannelsAtOnce;
   pool.parallel_for(shape.groups * blocks, [&](int64_t item, int) {
     const int64_t group = item / blocks, first = item % blocks * kChannelsAtOnce;
     for (int64_t output = 0; output < shape.out_channels; output += kOutputsAtOnce) {
-      const int64_t end = std::min(output + kOutputsAtOnce, shape.out_channels);
-      for (int64_t channel = first; channel < std::min(first + kChannelsAtOnce, in); ++channel) {
-        const T* from = weights + ((group * shape.out_channels + output) * in + channel) * taps;
-        T* to = out + pass.weights + (group * in + channel) * pass.depth() + output * pass.taps();
-        for (int64_t o = output; o < end; ++o, from += in * taps) {
-          if (is_square) to = std::copy_n(from, 9, to);
-          else
-            for (int64_t tap : chosen) *to++ = from[tap];
-        }
+      const int64_t outputs = std::min(kOutputsAtOnce, shape.out_channels - output);
+      const T* const from = weights + ((group * shape.out_channels + output) * in + first) * taps;
+      for (const auto& [pass, chosen] : passes) {
+        T* const to = out + pass->weights + (group * in + first) * pass->depth() + output * pass->taps();
+        TurnedBlock<T>{from, to, outputs, std::min(kChannelsAtOnce, in - first), in * taps, taps, pass->depth()}.copy(
+            chosen);
       }
     }
   });
@@ -330,19 +377,20 @@ template <class T> void turn_taps(const ConvShape& shape, const WindowPass& pass
 
 template <class T> void turn_weights(const ConvShape& shape, const std::vector<WindowPass>& passes, const T* weights,
                                      T* out, const ConvContext& context) {
-  const int64_t taps = product_of(shape.taps);
-  size_t number = 0;
+  if (product_of(shape.taps) == 1) {
+    if (!passes.empty()) transpose_weights(shape, weights, out, context);
+    return;
+  }
+  std::vector<ChosenTaps> all;
   for_phases(shape, [&](const Phase& z, const Phase& y, const Phase& x) {
-    const WindowPass& pass = passes[number++];
-    std::vector<int64_t> chosen;
+    ChosenTaps& chosen = all.emplace_back(ChosenTaps{&passes[all.size()], {}});
     for (int64_t i : z.taps) {
       for (int64_t j : y.taps) {
-        for (int64_t k : x.taps) chosen.push_back((i * shape.taps[1] + j) * shape.taps[2] + k);
+        for (int64_t k : x.taps) chosen.taps.push_back((i * shape.taps[1] + j) * shape.taps[2] + k);
       }
     }
-    if (taps == 1) transpose_weights(shape, weights, out, context);
-    else turn_taps(shape, pass, chosen, weights, out, context.pool);
   });
+  turn_taps(shape, all, weights, out, context.pool);
 }
 
 template <class T>
