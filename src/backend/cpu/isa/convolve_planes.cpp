@@ -161,8 +161,10 @@ void filter_plane(T* out, const T* in, const T* weights, ptrdiff_t next, const C
     int64_t row = 0;
     for (; row + kRowsAtOnce <= plane.positions[0]; row += kRowsAtOnce, to += kRowsAtOnce * plane.positions[1])
       filter_rows<T, kTaps, kStep, kRowsAtOnce>(to, in, w, plane, reader, row, written);
-    for (; row < plane.positions[0]; ++row, to += plane.positions[1])
-      filter_rows<T, kTaps, kStep, 1>(to, in, w, plane, reader, row, written);
+    const int64_t left = plane.positions[0] - row;
+    if (left == 3) filter_rows<T, kTaps, kStep, 3>(to, in, w, plane, reader, row, written);
+    else if (left == 2) filter_rows<T, kTaps, kStep, 2>(to, in, w, plane, reader, row, written);
+    else if (left == 1) filter_rows<T, kTaps, kStep, 1>(to, in, w, plane, reader, row, written);
   }
 }
 
@@ -195,8 +197,10 @@ void correlate_plane(T* to, const T* grad, const T* in, const ConvPlane& plane) 
     int64_t row = 0;
     for (; row + kRowsAtOnce <= plane.positions[0]; row += kRowsAtOnce, from += kRowsAtOnce * plane.positions[1])
       correlate_rows<T, kTaps, kStep, kRowsAtOnce>(sums, from, in, plane, reader, row, lanes);
-    for (; row < plane.positions[0]; ++row, from += plane.positions[1])
-      correlate_rows<T, kTaps, kStep, 1>(sums, from, in, plane, reader, row, lanes);
+    const int64_t left = plane.positions[0] - row;
+    if (left == 3) correlate_rows<T, kTaps, kStep, 3>(sums, from, in, plane, reader, row, lanes);
+    else if (left == 2) correlate_rows<T, kTaps, kStep, 2>(sums, from, in, plane, reader, row, lanes);
+    else if (left == 1) correlate_rows<T, kTaps, kStep, 1>(sums, from, in, plane, reader, row, lanes);
   }
   for (int i = 0; i < kTaps * kTaps; ++i) store(to + i * kLanes<T>, sums[i / kTaps][i % kTaps]);
 }
