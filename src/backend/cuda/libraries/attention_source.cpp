@@ -43,6 +43,16 @@ constexpr GroupChoices kNarrowGroups = {{2, 128, 3, 232, 40, true, true}, {2, 64
 constexpr GroupChoices kWideGroups = {{2, 128, 2, 232, 40, true, true}, {2, 64, 3, 240, 24}, {2, 64, 3, 232, 40}};
 constexpr int64_t kLeastGroupRows = 128;  // fewer leave groups idle
 
+/// How few rows are divided: see DecodePass in attention_decode.cuh.
+struct DecodeChoice {
+  int warps, stages;
+  int64_t shares;  // of the keys
+};
+constexpr int64_t kMostDecodeRows = 16;  // of query: a tile of the tensor cores
+constexpr int64_t kMostCluster = 8;      // blocks, on every GPU with clusters
+constexpr int64_t kMostShares = 32;      // that a kernel of their own adds
+constexpr int64_t kLeastKeys = 128;      // of a share
+
 constexpr int kPlainThreads = 256;
 
 int64_t blocks_of(int64_t extent, int64_t of_block) { return (extent + of_block - 1) / of_block; }
@@ -59,6 +69,7 @@ class Passes {
     const int64_t columns = std::max(form_.width, form_.value_width);
     if (form_.rows > INT32_MAX / 2 || form_.keys > INT32_MAX / 2) return {};
     if (is_by_groups(columns)) make_by_groups(columns);
+    else if (is_decoding(columns)) make_decoding(columns);
     else if (size_of(node_.dtype) == 2 && target_.has_warp_products && columns <= kWideColumns) make_by_warps(columns);
     else make_plain(columns);
     const auto is_too_large = [](const AttentionPass& pass) { return pass.kernel.blocks > INT32_MAX; };
@@ -156,6 +167,49 @@ class Passes {
     add_pass("KeyPass", keys, true,
              2 * (bytes(rows_of(keys) + 2 * keys.step) + kNumbers * static_cast<uint64_t>(keys.step)));
     add_pass("QueryPass", query, false, bytes(2 * rows_of(query) + 4 * query.step));
+  }
+
+  // ---- Few rows --------------------------------------------------------------------------------------------------
+
+  bool is_decoding(int64_t columns) const {
+    return is_forward() && size_of(node_.dtype) == 2 && target_.has_warp_products && columns <= kWideColumns &&
+           form_.rows <= kMostDecodeRows && form_.keys > 0;
+  }
+  uint64_t decode_bytes(const DecodeChoice& c, int padded) const {
+    return static_cast<uint64_t>(kMostDecodeRows * padded * 2 * (1 + 2 * c.warps * c.stages));
+  }
+  /// One large block for each multiprocessor, if there are so few tasks, else several small ones: the fastest of those
+  /// measured on an H200 (November 2026).
+  DecodeChoice decode_choice(int64_t tasks, int padded) const {
+    DecodeChoice c = {8, padded == kNarrowColumns ? 4 : 3, 1};
+    if (tasks > target_.multiprocessors) c = {4, 3, 1};
+    const int64_t most = target_.has_clusters ? kMostCluster : kMostShares;
+    const int64_t keys = std::min(form_.keys, form_.left + form_.right + form_.rows);
+    while (c.shares < most && 2 * tasks * c.shares <= target_.multiprocessors && keys >= 2 * c.shares * kLeastKeys)
+      c.shares *= 2;
+    while (c.stages > 2 && decode_bytes(c, padded) > target_.shared_bytes) --c.stages;
+    if (decode_bytes(c, padded) > target_.shared_bytes) c.warps = 4;
+    return c;
+  }
+  void make_decoding(int64_t columns) {
+    const int padded = columns <= kNarrowColumns ? kNarrowColumns : kWideColumns;
+    const std::string_view dtype = node_.dtype == DType::bf16 ? "true" : "false",
+                           cap = form_.cap != 0 ? "true" : "false";
+    const int64_t tasks = key_matrices() * blocks_of(form_.share() * form_.rows, kMostDecodeRows);
+    const DecodeChoice c = decode_choice(tasks, padded);
+    const int64_t shares = c.shares;
+    const bool is_in_cluster = target_.has_clusters && shares > 1;
+    add("attention_decode", attention_warp_templates(), 32 * c.warps, 1,
+        fmt::format("DecodePass<{}, {}, {}, {}, {}, {}, {}>::run(p, blockIdx.x, memory)", dtype, padded, c.warps,
+                    c.stages, shares, is_in_cluster, cap),
+        tasks * shares, decode_bytes(c, padded));
+    if (is_in_cluster) passes_.back().kernel.text.bounds += fmt::format(" __cluster_dims__({})", shares);
+    if (is_in_cluster || shares == 1) return;
+    const int64_t left = kMostDecodeRows * padded + 2 * kMostDecodeRows;  // numbers of a share
+    passes_.back().workspace_bytes = static_cast<uint64_t>(tasks * shares * left) * sizeof(float);
+    add("attention_add_shares", attention_warp_templates(), kPlainThreads, 1,
+        fmt::format("add_decoded<{}, {}, {}, {}>(p, blockIdx.x)", dtype, padded, shares, cap),
+        tasks * kMostDecodeRows * padded / kPlainThreads, 0);
   }
 
   // ---- By plain products -------------------------------------------------------------------------------------------
