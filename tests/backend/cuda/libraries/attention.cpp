@@ -91,6 +91,16 @@ TEST_CASE("few rows look at shares of the keys, in a cluster where there is one"
   CHECK(passes(17, 4096, {}).front().kernel.readable != one.kernel.readable);
 }
 
+TEST_CASE("few rows of f32 look at shares of the keys, which a second kernel adds") {
+  const Lying query = plain({1, 4, 2, 64}, DType::f32), key = plain({1, 2, 4096, 64}, DType::f32);
+  const Graph graph = one_op(Op::attention, {query, key, key}, {}, {DType::f32, query.view.shape});
+  const std::vector<AttentionPass> passes = attention_passes(graph[3], {});
+  REQUIRE(passes.size() == 2);
+  CHECK(passes.front().kernel.blocks == 4 * 32);
+  CHECK(passes.front().workspace_bytes == 4 * 32 * 16 * 66 * sizeof(float));
+  CHECK(passes.back().kernel.blocks == 2);
+}
+
 TEST_CASE("small shared memory makes plain tiles smaller") {
   const AttentionPass large = passes_of(DType::f32, 64, {}, false).front();
   const AttentionPass small = passes_of(DType::f32, 64, {}, false, {true, uint64_t{48} << 10}).front();

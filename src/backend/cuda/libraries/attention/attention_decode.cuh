@@ -1,5 +1,5 @@
-// Attention of few rows to many keys, of 16-bit floats: a block of threads goes through a share of the keys, since there
-// are too few rows to keep a GPU busy. What shares give is added in their order.
+// Attention of few rows to many keys, of 16-bit floats: a block of threads goes through a share of the keys, since
+// there are too few rows to keep a GPU busy. What shares give is added in their order.
 
 namespace tsl::cuda::attention {
 
@@ -122,9 +122,8 @@ template <bool BF, int D, int W, int STAGES, int SPLITS, bool IN_CLUSTER, bool C
       Scores<1, 16> s;
       clear<1, 16>(s);
       add_product_of_rows<BF, 1, 16, D, kKept>(s, left, queries, 0, keys);
-      sums.template absorb<16>(s, are_visible(p, 0, p.rows, at, 16), [&](int, int h, int column) {
-        return is_visible(p, row[h], at + column);
-      });
+      sums.template absorb<16>(s, are_visible(p, 0, p.rows, at, 16),
+                               [&](int, int h, int column) { return is_visible(p, row[h], at + column); });
       add_product<BF, 1, 16, D>(sums.out, s, values);
     }
     wait_for_copies<0>();
@@ -148,7 +147,9 @@ template <bool BF, int D, int W, int STAGES, int SPLITS, bool IN_CLUSTER, bool C
         for (int e = 0; e < 2; ++e) own[r * D + 8 * n + 2 * (lane & 3) + e] = sums.out[0][n][2 * h + e];
     }
     __syncthreads();
-    const auto sums_in = [&](const float* from, int r) { return ShareSums{from[16 * D + 2 * r], from[16 * D + 2 * r + 1]}; };
+    const auto sums_in = [&](const float* from, int r) {
+      return ShareSums{from[16 * D + 2 * r], from[16 * D + 2 * r + 1]};
+    };
     constexpr int kEach = 16 * D / kThreads;
     static_assert(16 * D % kThreads == 0 && D % kEach == 0);
     float results[kEach];
@@ -156,8 +157,9 @@ template <bool BF, int D, int W, int STAGES, int SPLITS, bool IN_CLUSTER, bool C
     const int r = threadIdx.x * kEach / D, at = threadIdx.x * kEach;  // elements of one row
 #pragma unroll
     for (int i = 0; i < kEach; ++i)
-      results[i] = add_shares<W>(sums.factor, all, [&](int w) { return sums_in(kept + w * kLeft, r); },
-                                 [&](int w) { return kept[w * kLeft + at + i]; });
+      results[i] = add_shares<W>(
+          sums.factor, all, [&](int w) { return sums_in(kept + w * kLeft, r); },
+          [&](int w) { return kept[w * kLeft + at + i]; });
     if constexpr (SPLITS == 1) {
       const int row = rows.first + r;
 #pragma unroll
@@ -197,10 +199,12 @@ template <bool BF, int D, int SPLITS, bool CAP> ATTENTION_FN void add_decoded(co
   const float factor = factor_of<CAP>(p);
   ShareSums all;
   const float sum = add_shares<SPLITS>(
-      factor, all, [&](int s) {
+      factor, all,
+      [&](int s) {
         const float* const at = from + s * kLeft + 16 * D + 2 * (e / D);
         return ShareSums{at[0], at[1]};
-      }, [&](int s) { return from[s * kLeft + e]; });
+      },
+      [&](int s) { return from[s * kLeft + e]; });
   store_element<BF>(p, rows.line + row, e % D, sum, all, factor);
 }
 
