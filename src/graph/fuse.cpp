@@ -16,7 +16,7 @@ namespace tsl::graph {
 namespace {
 
 /// Operations that are surely repeated by each kernel that needs the result, rather than stored.
-constexpr double kSourceOperations = 8;
+constexpr double kSourceOperations = 16;
 
 bool fusable(const Node& node) { return !node.is_input && fuses(node.def()); }
 
@@ -274,30 +274,29 @@ class Fuser {
   int64_t longest_row(const Group& merged, int a, int b) const {
     int along = 0, across = 0;
     for (int group : {a, b}) {
-      for (NodeId id : result_.groups[static_cast<size_t>(group)].nodes)
-        count_operands(merged, id, a, b, along, across);
+      for (NodeId id : result_.groups[static_cast<size_t>(group)].nodes) count_operands(merged, id, along, across);
     }
     bool is_contiguous = merged.loops.rank() > 0 && merged.reduced[merged.loops.rank() - 1];
     if (along != across) is_contiguous = along > across;
     return is_contiguous ? resident_.neighbours : resident_.apart;
   }
 
-  /// Counts the operands of a node in groups `a` and `b` that are read from memory, have other elements for each row,
+  /// Counts the operands of a node that other groups compute or memory has, that have other elements for each row,
   /// and are contiguous along a row or across rows.
-  void count_operands(const Group& merged, NodeId id, int a, int b, int& along, int& across) const {
+  void count_operands(const Group& merged, NodeId id, int& along, int& across) const {
     for (const Arg& arg : graph_[id].args) {
-      if (!arg.is_tensor() || result_.group_of[arg.node] == a || result_.group_of[arg.node] == b) continue;
+      if (!arg.is_tensor() || result_.group_of[arg.node] == result_.group_of[id]) continue;
       const Layout& layout = source_of(arg).layout;
       const std::optional<Dims> cut = refine(without_ones(layout.shape), merged.loops);
       if (!cut || !same(*cut, merged.loops)) continue;
       const Dims strides = split_strides(layout, merged.loops);
-      int neighbours = -1;  // the loop along which elements are neighbours in memory
-      bool differs = false;
+      int neighbours = -1;                   // the loop along which elements are neighbours in memory
+      bool differs = false, varies = false;  // from row to row, and within a row
       for (int i = 0; i < strides.rank(); ++i) {
         if (strides[i].hint() == 1) neighbours = i;
-        differs = differs || (!merged.reduced[i] && strides[i].hint() != 0);
+        if (strides[i].hint() != 0) (merged.reduced[i] ? varies : differs) = true;
       }
-      if (neighbours >= 0 && differs) ++(merged.reduced[neighbours] ? along : across);
+      if (neighbours >= 0 && differs && varies) ++(merged.reduced[neighbours] ? along : across);
     }
   }
 

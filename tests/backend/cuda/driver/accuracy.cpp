@@ -145,7 +145,8 @@ constexpr ShortFunction kShortFunctions[] = {
 };
 
 /// How many elements there are with a normal result where another one were nearer: a thread takes one.
-KernelSource nearest_kernel(const ShortFunction& function, const char* type, const char* least_normal) {
+KernelSource nearest_kernel(const ShortFunction& function, const char* type, const char* least_normal,
+                            const char* greatest) {
   return {
       fmt::format("k_nearest_{}_{}", function.name, type),
       fmt::format("extern \"C\" __global__ void k_nearest_{2}_{0}(u64* farther) {{\n"
@@ -159,12 +160,12 @@ KernelSource nearest_kernel(const ShortFunction& function, const char* type, con
                   " atomicAdd(farther, 1ull << 32);\n"
                   "    return;\n"
                   "  }}\n"
-                  "  if (!(magnitude(exact) >= {1})) return;\n"
+                  "  if (!(magnitude(exact) >= {1} && magnitude(exact) <= {4})) return;\n"
                   "  const double error = magnitude(last - exact);\n"
                   "  if (!(error <= magnitude(widen(less) - exact)) || !(error <= magnitude(widen(more) - exact))) "
                   "atomicAdd(farther, 1ull);\n"
                   "}}",
-                  type, least_normal, function.name, function.exact)};
+                  type, least_normal, function.name, function.exact, greatest)};
 }
 
 /// Runs a kernel of blocks of 256 threads on `arguments`.
@@ -228,8 +229,8 @@ TEST_CASE("functions of f16 and bf16 are the nearest", "[cuda]") {
   KernelCache cache(gpu, DiskCache(folder.path), kernel_options({}));
   for (const ShortFunction& function : kShortFunctions) {
     INFO(function.name);
-    const uint64_t f16 = result_of(gpu, cache, nearest_kernel(function, "f16", "0x1p-14"), 256);
-    const uint64_t bf16 = result_of(gpu, cache, nearest_kernel(function, "bf16", "0x1p-126"), 256);
+    const uint64_t f16 = result_of(gpu, cache, nearest_kernel(function, "f16", "0x1p-14", "65504"), 256);
+    const uint64_t bf16 = result_of(gpu, cache, nearest_kernel(function, "bf16", "0x1p-126", "0x1.fep127"), 256);
     WARN(function.name << ": not the nearest: " << f16 << " of f16, " << bf16 << " of bf16");
     CHECK(f16 <= function.f16);
     CHECK(bf16 <= function.bf16);
