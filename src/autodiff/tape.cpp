@@ -61,17 +61,33 @@ void Tape::record(const OpDef& def, std::span<const Operand> operands, const Att
   if (!def.vjp || std::none_of(results.begin(), results.end(), has_gradient)) return;
   const auto is_noted = [&](const Operand& operand) { return operand.is_tensor() && follows(operand.tensor); };
   if (std::none_of(operands.begin(), operands.end(), is_noted)) return;
-  if (changes_nothing(def, operands, results[0])) {
-    nodes_.add(results[0].get(), nodes_.find(operands[0].tensor.get()));
-    same_.push_back(results[0]);
-    return;
-  }
+  if (shares_node(def, operands, attrs, results[0])) return;
+  if (is_product(def, operands)) ++product_count_;
 
   Call call;
   call.def = &def;
   if (reads_attrs(def)) call.attrs = std::make_unique<const Attrs>(attrs);
   call.origin = Origin(origin.span, true, origin.work, origin.range);
   add_call(std::move(call), operands, results);
+}
+
+bool Tape::shares_node(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) {
+  uint32_t node = TensorNumbers::kNone;
+  if (changes_nothing(def, operands, result)) {
+    node = nodes_.find(operands[0].tensor.get());
+  } else if (def.op == Op::permute) {
+    // `x @ w.T` in a loop makes many views of w, which are one matrix to its products.
+    const auto next = static_cast<uint32_t>(calls_.size());
+    const auto [entry, is_first] = permuted_.try_emplace(nodes_.find(operands[0].tensor.get()), next);
+    const uint32_t last = entry->second;
+    if (!is_first && calls_[last].attrs->axes == attrs.axes)
+      node = static_cast<uint32_t>(inputs_.size()) + calls_[last].first_result;
+    else entry->second = next;
+  }
+  if (node == TensorNumbers::kNone) return false;
+  nodes_.add(result.get(), node);
+  same_.push_back(result);
+  return true;
 }
 
 void Tape::record_custom(const std::shared_ptr<const CustomCall>& custom, const Origin& origin) {
@@ -138,19 +154,23 @@ std::vector<Tensor> Tape::gradients(Ops& ops, std::span<const Tensor> results, s
     const uint32_t node = nodes_.find(results[i].get());
     if (node != TensorNumbers::kNone) add_to(ops, sums[node].total, result_gradients[i]);
   }
+  Products products = count_products();
   Scratch scratch{std::make_unique<bool[]>(most_operands_), std::vector<Tensor>(most_operands_)};
   for (size_t i = calls_.size(); i-- > 0;) {
     const Call& call = calls_[i];
-    const std::span<Sum> of_results(sums.data() + inputs_.size() + call.first_result, call.result_count);
+    const size_t first = inputs_.size() + call.first_result;
+    const std::span<Sum> of_results(sums.data() + first, call.result_count);
+    add_waiting(ops, products, first, of_results);
     if (std::any_of(of_results.begin(), of_results.end(), [](const Sum& sum) { return !sum.is_empty(); })) {
       const OriginScope origin(ops, call.origin);
       for (size_t n = 0; n < call.result_count; ++n)
         scratch.result_gradients.push_back(take(ops, of_results[n], results_[call.first_result + n]));
-      differentiate(ops, call, scratch, sums);
+      differentiate(ops, call, scratch, sums, products);
       scratch.result_gradients.clear();
     }
     if (after == After::empty) drop_last_call();
   }
+  add_waiting(ops, products, 0, {sums.data(), inputs_.size()});
   std::vector<Tensor> gradients;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     gradients.push_back(take(ops, sums[i], inputs_[i]));
@@ -216,6 +236,25 @@ Tensor join_parts(Ops& ops, const std::vector<Part>& parts, const Tensor& type) 
 
 }  // namespace
 
+Tape::Products Tape::count_products() const {
+  if (product_count_ < SharedProducts::kFewest) return {};
+  Products products(inputs_.size() + results_.size());
+  for (const Call& call : calls_) {
+    const std::span<const Operand> operands(operands_.data() + call.first_operand, call.operand_count);
+    if (!call.def || !is_product(*call.def, operands)) continue;
+    if (const uint32_t node = operand_nodes_[call.first_operand + 1]; node != TensorNumbers::kNone)
+      products[node].count();
+  }
+  return products;
+}
+
+void Tape::add_waiting(Ops& ops, Products& products, size_t first, std::span<Sum> sums) {
+  if (products.empty()) return;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    if (Tensor gradient = products[first + i].take(ops)) add_to(ops, sums[i].total, std::move(gradient));
+  }
+}
+
 Tensor Tape::take(Ops& ops, Sum& sum, const Tensor& node) {
   const Placement placement(ops, node.device());
   Sum taken = std::exchange(sum, {});
@@ -231,7 +270,7 @@ Tensor Tape::take(Ops& ops, Sum& sum, const Tensor& node) {
   return std::move(taken.total);
 }
 
-void Tape::differentiate(Ops& ops, const Call& call, Scratch& scratch, std::vector<Sum>& sums) {
+void Tape::differentiate(Ops& ops, const Call& call, Scratch& scratch, std::vector<Sum>& sums, Products& products) {
   const std::span<const Tensor> results(results_.data() + call.first_result, call.result_count);
   const Placement placement(ops, results[0].device());
   const size_t count = call.operand_count;
@@ -239,13 +278,16 @@ void Tape::differentiate(Ops& ops, const Call& call, Scratch& scratch, std::vect
   for (size_t i = 0; i < count; ++i) scratch.needed[i] = nodes[i] != TensorNumbers::kNone;
   const std::span<Tensor> found(scratch.gradients.data(), count);
   const std::vector<Tensor>& gradients = scratch.result_gradients;
+  const std::span<const Operand> operands(operands_.data() + call.first_operand, count);
+  const bool is_shared = !products.empty() && call.def && is_product(*call.def, operands) && scratch.needed[1];
+  if (is_shared) scratch.needed[1] = !products[nodes[1]].add(operands, gradients[0]);
   EmbeddedGradient embedded;
   if (call.custom) {
     differentiate_custom(call, gradients, found);
   } else {
     VjpCall rule{ops,
                  *call.def,
-                 {operands_.data() + call.first_operand, count},
+                 operands,
                  call.attrs ? *call.attrs : kNoAttrs,
                  results[0],
                  gradients[0],
@@ -261,6 +303,7 @@ void Tape::differentiate(Ops& ops, const Call& call, Scratch& scratch, std::vect
     if (part && scratch.needed[i]) add_to(ops, sums[nodes[i]].total, std::move(part));
   }
   if (embedded.elements) sums[nodes[0]].embedded.push_back(std::move(embedded));
+  if (is_shared && products[nodes[1]].is_due()) add_to(ops, sums[nodes[1]].total, products[nodes[1]].take(ops));
 }
 
 void Tape::differentiate_custom(const Call& call, std::span<const Tensor> gradients, std::span<Tensor> found) {

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
+#include "autodiff/products.h"
 #include "tensor/op_listeners.h"
 
 namespace tsl {
@@ -85,6 +87,7 @@ class Tape final : public OpListener {
     std::vector<EmbeddedGradient> embedded;
     bool is_empty() const { return !total && embedded.empty(); }
   };
+  using Products = std::vector<SharedProducts>;  // of each node, or none at all
   /// Memory for one rule's flags and results, reused by all rules.
   struct Scratch {
     std::unique_ptr<bool[]> needed;
@@ -94,8 +97,15 @@ class Tape final : public OpListener {
 
   /// Adds a call with its operands and results.
   void add_call(Call call, std::span<const Operand> operands, std::span<const Tensor> results);
+  /// Numbers a result like the operand, or like an earlier result of the same call, whose gradient it shares. Whether
+  /// it did.
+  bool shares_node(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result);
+  /// Counts the products with each node on their right.
+  Products count_products() const;
   /// Applies the rule of a call to the gradients of its results, which are in `scratch`.
-  void differentiate(Ops& ops, const Call& call, Scratch& scratch, std::vector<Sum>& sums);
+  void differentiate(Ops& ops, const Call& call, Scratch& scratch, std::vector<Sum>& sums, Products& products);
+  /// Adds the derivatives that wait to the sums of the nodes from `first` on.
+  static void add_waiting(Ops& ops, Products& products, size_t first, std::span<Sum> sums);
   void differentiate_custom(const Call& call, std::span<const Tensor> gradients, std::span<Tensor> found);
   /// Returns the gradient of a node, to which nothing is added any more; null where nothing flows.
   static Tensor take(Ops& ops, Sum& sum, const Tensor& node);
@@ -108,8 +118,10 @@ class Tape final : public OpListener {
   std::vector<Operand> operands_;        // of all calls, one after another
   std::vector<uint32_t> operand_nodes_;  // kNone: no gradient is needed
   std::vector<Tensor> results_;          // of all calls, one after another
-  std::vector<Tensor> same_;    // other handles of numbered tensors, kept alive so that their addresses stay in use
-  uint32_t most_operands_ = 0;  // the most of any call
+  std::vector<Tensor> same_;  // other handles of numbered tensors, kept alive so that their addresses stay in use
+  std::unordered_map<uint32_t, uint32_t> permuted_;  // the last Op::permute of a node
+  uint32_t most_operands_ = 0;                       // the most of any call
+  uint32_t product_count_ = 0;                       // calls that are products of matrices
   std::shared_ptr<SymbolTable> symbols_;  // of the trace in which calls were recorded; calls may outlive that trace
   TensorNumbers nodes_;
 };

@@ -79,7 +79,7 @@ Plan make_plan(Graph graph, const PlanOptions& options, const DeviceTraits& devi
   OnRecompute on_decision;
   if (explains)
     on_decision = [&](const Node& node, const char* decision) { observer->on_recompute(options, node, decision); };
-  compute_again(plan.graph, fusion, on_decision);
+  compute_again(plan.graph, fusion, device, on_decision);
   if (observer) observer->on_fusion(options, plan.graph, fusion);
   lower(plan, fusion, &scratch);
   if (enforces_specification()) verify_kernels(plan, "lower");

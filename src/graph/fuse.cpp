@@ -6,12 +6,17 @@
 #include <stdexcept>
 
 #include "base/run_watch.h"
+#include "graph/cost.h"
 #include "graph/domain.h"
 #include "graph/dump.h"
+#include "graph/passes/passes.h"
 
 namespace tsl::graph {
 
 namespace {
+
+/// Operations that are surely repeated by each kernel that needs the result, rather than stored.
+constexpr double kSourceOperations = 16;
 
 bool fusable(const Node& node) { return !node.is_input && fuses(node.def()); }
 
@@ -260,15 +265,57 @@ class Fuser {
         }
       }
     }
-    if (merged.rows_stay && count_of(pick(merged.loops, merged.reduced, true)) > longest_row(merged)) {
+    if (merged.rows_stay && count_of(pick(merged.loops, merged.reduced, true)) > longest_row(merged, a, b)) {
       return "a row is too long to stay in cache";
     }
     return nullptr;
   }
 
-  int64_t longest_row(const Group& group) const {
-    const bool is_contiguous = group.loops.rank() > 0 && group.reduced[group.loops.rank() - 1];
+  int64_t longest_row(const Group& merged, int a, int b) const {
+    int along = 0, across = 0;
+    for (int group : {a, b}) {
+      for (NodeId id : result_.groups[static_cast<size_t>(group)].nodes) count_operands(merged, id, along, across);
+    }
+    bool is_contiguous = merged.loops.rank() > 0 && merged.reduced[merged.loops.rank() - 1];
+    if (along != across) is_contiguous = along > across;
     return is_contiguous ? resident_.neighbours : resident_.apart;
+  }
+
+  /// Counts the operands of a node that other groups compute or memory has, that have other elements for each row,
+  /// and are contiguous along a row or across rows.
+  void count_operands(const Group& merged, NodeId id, int& along, int& across) const {
+    for (const Arg& arg : graph_[id].args) {
+      if (!arg.is_tensor() || result_.group_of[arg.node] == result_.group_of[id]) continue;
+      const Layout& layout = source_of(arg).layout;
+      const std::optional<Dims> cut = refine(without_ones(layout.shape), merged.loops);
+      if (!cut || !same(*cut, merged.loops)) continue;
+      const Dims strides = split_strides(layout, merged.loops);
+      int neighbours = -1;                   // the loop along which elements are neighbours in memory
+      bool differs = false, varies = false;  // from row to row, and within a row
+      for (int i = 0; i < strides.rank(); ++i) {
+        if (strides[i].hint() == 1) neighbours = i;
+        if (strides[i].hint() != 0) (merged.reduced[i] ? varies : differs) = true;
+      }
+      if (neighbours >= 0 && differs && varies) ++(merged.reduced[neighbours] ? along : across);
+    }
+  }
+
+  /// Returns what an operand is computed from element by element, as compute_again() may do: the first operand of each
+  /// step that is read in order.
+  const Arg& source_of(const Arg& from) const {
+    const Arg* arg = &from;
+    for (double operations = 0;;) {
+      const Node& node = graph_[arg->node];
+      if (node.is_input || node.is_result() || !is_elementwise(node.def()) || !reads_all_in_order(graph_, *arg)) break;
+      const auto next = std::find_if(node.args.begin(), node.args.end(), [&](const Arg& operand) {
+        return operand.is_tensor() && count_of(operand.layout.shape) == count_of(arg->layout.shape);
+      });
+      if (next == node.args.end()) break;
+      operations += operations_of(node.op, graph_[next->node].dtype, node.dtype);
+      if (operations > kSourceOperations) break;
+      arg = &*next;
+    }
+    return *arg;
   }
 
   const char* check_edge(Group& merged, NodeId consumer, size_t index) {

@@ -30,7 +30,8 @@ struct ResidentRows {
 /// What a device has. Beside its Rates, compiled code depends on nothing else of a device.
 struct DeviceTraits {
   ResidentRows resident = {};
-  bool has_clusters = false;      // blocks of threads can share a row
+  double operations_per_byte = 1.5;  // cheap ones, which take as long as moving a byte: what is computed again
+  bool has_clusters = false;         // blocks of threads can share a row
   bool branches_by_part = false;  // a pointwise kernel computes each of a few parts (kMostBranches) only where it holds
 };
 

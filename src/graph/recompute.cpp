@@ -265,7 +265,8 @@ double bytes_of(const Node& node) {
 /// that is chosen later.
 class AgainSearch {
  public:
-  AgainSearch(const Graph& graph, Fusion& fusion) : graph_(graph), fusion_(fusion), readers_(graph.size()) {
+  AgainSearch(const Graph& graph, Fusion& fusion, double operations_per_byte)
+      : graph_(graph), fusion_(fusion), operations_per_byte_(operations_per_byte), readers_(graph.size()) {
     stored_ = stored_nodes(graph, fusion);
     for (NodeId id = 0; id < graph.size(); ++id) add_reader(id, fusion.group_of[id]);
   }
@@ -387,8 +388,7 @@ class AgainSearch {
     std::sort(newly_stored.begin(), newly_stored.end());
     newly_stored.erase(std::unique(newly_stored.begin(), newly_stored.end()), newly_stored.end());
     for (NodeId leaf : newly_stored) saved -= bytes_of(graph_[leaf]);
-    const Rates nominal;
-    return !chains_.empty() && saved / nominal.bytes_per_second > operations / nominal.operations_per_second;
+    return !chains_.empty() && saved * operations_per_byte_ > operations;
   }
 
   /// Removes from groups what nothing needs any more, and groups without nodes.
@@ -413,6 +413,7 @@ class AgainSearch {
 
   const Graph& graph_;
   Fusion& fusion_;
+  const double operations_per_byte_;
   std::vector<bool> stored_;
   std::vector<std::vector<Reader>> readers_;   // per node
   std::vector<std::pair<int, Chain>> chains_;  // by group, of the node that is looked at
@@ -420,8 +421,8 @@ class AgainSearch {
 
 }  // namespace
 
-void compute_again(const Graph& graph, Fusion& fusion, const OnRecompute& on_decision) {
-  if (fusion.groups.size() > 1) AgainSearch(graph, fusion).run(on_decision);
+void compute_again(const Graph& graph, Fusion& fusion, const DeviceTraits& device, const OnRecompute& on_decision) {
+  if (fusion.groups.size() > 1) AgainSearch(graph, fusion, device.operations_per_byte).run(on_decision);
 }
 
 Graph recompute(Graph graph, const Rates& rates, const DeviceTraits& device, const OnRecompute& on_decision) {

@@ -20,6 +20,7 @@ Graph recompute(Graph graph, const Rates& rates, const DeviceTraits& device, con
 
 /// Lets groups compute elementwise nodes of other groups again, from what is in memory or shorter, where that moves
 /// fewer bytes: a backward pass reads the input of a layer norm, not its three steps. Results keep their bits.
-void compute_again(const Graph& graph, Fusion& fusion, const OnRecompute& on_decision = nullptr);
+void compute_again(const Graph& graph, Fusion& fusion, const DeviceTraits& device,
+                   const OnRecompute& on_decision = nullptr);
 
 }  // namespace tsl::graph

@@ -225,6 +225,12 @@ inline constexpr int kConvRows = 8, kConvVectors = 3;
 /// Elements after the last one of a gathered row that may be overwritten.
 inline constexpr int64_t kGatherSlack = 16;
 
+/// A plane that a square of taps filters, by the same step along both axes: position p reads p * step + first + tap.
+struct ConvPlane {
+  int64_t extent[2], positions[2], first[2];
+  int taps, step;  // 3 or 5, 1 or 2
+};
+
 struct ConvKernels {
   size_t lanes = 0;  // elements of a vector
   /// out[r][c] = sum of w[r][l] * in[l][c] over l < depth, in order, or adds it; for r < rows, c < vectors * lanes.
@@ -240,6 +246,11 @@ struct ConvKernels {
   /// sums[t] += a[i] * in[offset[t] + i] for i < count, a multiple of lanes, by lane as above.
   void (*correlate)(void* sums, const void* a, const void* in, const ptrdiff_t* offset, size_t taps,
                     size_t count) = nullptr;
+  /// Filters a plane by weights that lie `next` apart; adds to sums of lanes, as correlate() does, the products with a
+  /// gradient; and computes the gradient of what a step of 2 reads.
+  void (*filter_plane)(void* out, const void* in, const void* w, ptrdiff_t next, const ConvPlane& plane) = nullptr;
+  void (*correlate_plane)(void* sums, const void* grad, const void* in, const ConvPlane& plane) = nullptr;
+  void (*spread_plane)(void* out, const void* grad, const void* w, const ConvPlane& plane) = nullptr;
   /// out[i] = line[at + i * step] for i < length, and 0 outside of [0, extent).
   void (*copy)(void* out, const void* line, int64_t at, int64_t extent, int64_t length, int64_t step) = nullptr;
   /// Adds up the lanes of each sum: out[i] = sums[i][0] + sums[i][1] + …, in halves.

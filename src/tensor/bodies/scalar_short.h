@@ -107,6 +107,94 @@ TSL_FN BFloat16 s_erf(BFloat16 x) { return short_erf(x); }
 #endif
 
 #if defined(TSL_NATIVE)
+/// x / log(2), rounded, is at most 2^-20 from exact where e^x is an element of 11 bits.
+TSL_FN Half s_exp(Half x) { return narrow<Half>(native_exp2(widen(x) * kOpaqueLog2E)); }
+#endif
+
+#if defined(TSL_NATIVE)
+TSL_FN float short_sigmoid(float x) { return native_reciprocal(1.0f + native_exp2(x * -kOpaqueLog2E)); }
+TSL_FN Half s_sigmoid(Half x) { return narrow<Half>(short_sigmoid(widen(x))); }
+TSL_FN BFloat16 s_sigmoid(BFloat16 x) { return narrow<BFloat16>(short_sigmoid(widen(x))); }
+/// Of -infinity -0. (bf16 has results that are greater than the sigmoid's least.)
+TSL_FN Half s_silu(Half element) {
+  const float x = widen(element);
+  return narrow<Half>(native_max(x, -0x1p126f) * short_sigmoid(x));
+}
+#endif
+
+#if defined(TSL_NATIVE)
+/// 0 is greater than -0, and all NaNs are one.
+TSL_FN float s_maximum(float a, float b) { return native_max(a, b); }
+TSL_FN Half s_maximum(Half a, Half b) {
+#if __CUDA_ARCH__ >= 800
+  Half y;
+  asm("max.NaN.f16 %0, %1, %2;" : "=h"(y.bits) : "h"(a.bits), "h"(b.bits));
+  return y;
+#else
+  return narrow<Half>(native_max(widen(a), widen(b)));
+#endif
+}
+TSL_FN BFloat16 s_maximum(BFloat16 a, BFloat16 b) {
+#if __CUDA_ARCH__ >= 800
+  BFloat16 y;
+  asm("max.NaN.bf16 %0, %1, %2;" : "=h"(y.bits) : "h"(a.bits), "h"(b.bits));
+  return y;
+#else
+  return narrow<BFloat16>(native_max(widen(a), widen(b)));
+#endif
+}
+#endif
+
+#if defined(TSL_NATIVE)
+TSL_FN float s_minimum(float a, float b) { return native_min(a, b); }
+TSL_FN Half s_minimum(Half a, Half b) {
+#if __CUDA_ARCH__ >= 800
+  Half y;
+  asm("min.NaN.f16 %0, %1, %2;" : "=h"(y.bits) : "h"(a.bits), "h"(b.bits));
+  return y;
+#else
+  return narrow<Half>(native_min(widen(a), widen(b)));
+#endif
+}
+TSL_FN BFloat16 s_minimum(BFloat16 a, BFloat16 b) {
+#if __CUDA_ARCH__ >= 800
+  BFloat16 y;
+  asm("min.NaN.bf16 %0, %1, %2;" : "=h"(y.bits) : "h"(a.bits), "h"(b.bits));
+  return y;
+#else
+  return narrow<BFloat16>(native_min(widen(a), widen(b)));
+#endif
+}
+#endif
+
+#if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
+// The bits of the f32 product, rounded, in one instruction: that product is exact, or so small that the bits which it
+// loses are too few to decide.
+TSL_FN Half s_mul(Half a, Half b) {
+  Half product;
+  asm("mul.rn.f16 %0, %1, %2;" : "=h"(product.bits) : "h"(a.bits), "h"(b.bits));
+  return product;
+}
+TSL_FN BFloat16 s_mul(BFloat16 a, BFloat16 b) { return fused(a, b, BFloat16{0x8000}); }  // a * b + -0
+TSL_FN Half s_square(Half x) { return s_mul(x, x); }
+TSL_FN BFloat16 s_square(BFloat16 x) { return s_mul(x, x); }
+#endif
+
+#if defined(TSL_NATIVE)
+/// A quotient of 11 bits is halfway between two, or 2^-23 from that: one step makes up for what the estimate lacks.
+TSL_FN Half s_div(Half a, Half b) {
+  const float n = widen(a), d = widen(b), y = native_reciprocal(d * kOpaqueOne), q = n * y, rest = fused(-q, d, n);
+  return narrow<Half>(select(magnitude(rest) > 0, fused(rest, y, q), q));  // of 0, infinity and NaN, the rest is NaN
+}
+/// A quotient of 8 bits that is normal is 2^-17 from halfway between two.
+TSL_FN BFloat16 s_div(BFloat16 a, BFloat16 b) {
+  float y;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(y) : "f"(widen(a) * kOpaqueOne), "f"(widen(b)));
+  return narrow<BFloat16>(y);
+}
+#endif
+
+#if defined(TSL_NATIVE)
 /// All angles of f16 are near.
 TSL_FN Half s_sin(Half x) { return narrow<Half>(sin_near(widen(x))); }
 TSL_FN Half s_cos(Half x) { return narrow<Half>(cos_near(widen(x))); }

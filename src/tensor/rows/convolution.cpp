@@ -96,14 +96,21 @@ void check_windows(const OpDef& op, const Tensor& grad, const Shape& space, cons
   }
 }
 
+/// Copies a tensor that has gaps or another order of axes. Libraries read none; as a node of a graph, the copy is
+/// shared by a convolution and its derivatives, and part of the kernel that makes the tensor.
+Tensor without_gaps(Ops& ops, const Tensor& x) {
+  return without_symbols(x.layout()).is_contiguous() ? x : copy(ops, x);
+}
+
 Tensor prepare_conv(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   const Tensor &a = operands[0].tensor, &b = operands[1].tensor;
   if (a.dtype() == DType::boolean && b.dtype() == DType::boolean) {
     fail(ErrorName::wrong_dtype, "{}: expected numbers, got {} and {}", op_def(op).name, describe(a), describe(b));
   }
   const DType dtype = promote(a.dtype(), b.dtype());
-  if (a.dtype() == dtype && b.dtype() == dtype) return {};
-  return ops.call(op, {cast(ops, a, dtype), cast(ops, b, dtype)}, attrs);
+  const Tensor left = without_gaps(ops, cast(ops, a, dtype)), right = without_gaps(ops, cast(ops, b, dtype));
+  if (left.get() == a.get() && right.get() == b.get()) return {};
+  return ops.call(op, {left, right}, attrs);
 }
 
 TensorType infer_conv(Operands operands, const Attrs& attrs) {

@@ -112,8 +112,12 @@ template <class T> struct Example {
     std::vector<T> out(grad.size()), of_in(in.size()), turned(weights.size());
     run(forward, in.data(), weights.data(), out.data());
     const std::vector<WindowPass> passes = input_passes(shape);
-    turn_weights(shape, passes, weights.data(), turned.data(), context(0));
-    for (const WindowPass& pass : passes) run(pass, grad.data(), turned.data(), of_in.data());
+    if (suits_spreading(shape)) {
+      spread_filters(shape, grad.data(), weights.data(), of_in.data(), context(0));
+    } else {
+      turn_weights(shape, passes, weights.data(), turned.data(), context(0));
+      for (const WindowPass& pass : passes) run(pass, grad.data(), turned.data(), of_in.data());
+    }
     std::vector<T> of_weights(weights.size() * static_cast<size_t>(weight_parts(forward)));
     if (suits_filters(forward)) {
       sum_filter_weights(forward, in.data(), grad.data(), of_weights.data(),
@@ -151,6 +155,33 @@ TEST_CASE("convolutions of any form and their gradients are exact for whole numb
             product_of(shape.taps) >
         500'000)
       continue;
+    check<float>(shape, random);
+    check<double>(shape, random);
+  }
+}
+
+TEST_CASE("filters of single planes and their gradients are exact for whole numbers") {
+  Random random;
+  for (int i = 0; i < 120; ++i) {
+    ConvShape shape{random.between(1, 3),
+                    random.between(2, 4),
+                    1,
+                    random.between(1, 2),
+                    {1, 1, 1},
+                    {1, 1, 1},
+                    {1, 1, 1},
+                    {1, 1, 1},
+                    {1, 1, 1},
+                    {}};
+    const int64_t taps = 3 + 2 * random.between(0, 1), step = random.between(1, 2);
+    for (size_t axis = 1; axis < kConvAxes; ++axis) {
+      shape.taps[axis] = taps;
+      shape.stride[axis] = step;
+      shape.low[axis] = random.between(-1, 3);
+      const int64_t high = random.between(-1, 3);
+      shape.in[axis] = std::max(random.between(1, 40), taps - shape.low[axis] - high);
+      shape.out[axis] = (shape.in[axis] + shape.low[axis] + high - taps) / step + 1;
+    }
     check<float>(shape, random);
     check<double>(shape, random);
   }

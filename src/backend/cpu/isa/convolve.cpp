@@ -1,45 +1,9 @@
 // Convolutions: products with windows, and filters of single channels.
-#include "backend/cpu/isa/kernel_base.h"
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
+#include "backend/cpu/isa/vectors.h"
 
 namespace tsl::cpu::TSL_ISA {
 
 namespace {
-
-#if defined(__AVX512F__)
-constexpr size_t kVectorBytes = 64;
-#elif defined(__AVX2__)
-constexpr size_t kVectorBytes = 32;
-#else
-constexpr size_t kVectorBytes = 16;
-#endif
-
-template <class T> struct VectorOf;
-template <> struct VectorOf<float> { typedef float Type __attribute__((vector_size(kVectorBytes))); };
-template <> struct VectorOf<double> { typedef double Type __attribute__((vector_size(kVectorBytes))); };
-template <class T> using Vector = typename VectorOf<T>::Type;
-template <class T> struct UnalignedOf { typedef Vector<T> Type __attribute__((aligned(alignof(T)), may_alias)); };
-template <class T> constexpr size_t kLanes = kVectorBytes / sizeof(T);
-
-template <class T> Vector<T> load(const T* from) {
-  return *reinterpret_cast<const typename UnalignedOf<T>::Type*>(from);
-}
-template <class T> void store(T* to, Vector<T> v) { *reinterpret_cast<typename UnalignedOf<T>::Type*>(to) = v; }
-template <class T> Vector<T> all_of(T value) { return value - Vector<T>{}; }
-
-/// Returns a * b + c, rounded once where the machine can.
-#if defined(__AVX512F__)
-Vector<float> multiply_add(Vector<float> a, Vector<float> b, Vector<float> c) { return _mm512_fmadd_ps(a, b, c); }
-Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) { return _mm512_fmadd_pd(a, b, c); }
-#elif defined(__AVX2__)
-Vector<float> multiply_add(Vector<float> a, Vector<float> b, Vector<float> c) { return _mm256_fmadd_ps(a, b, c); }
-Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) { return _mm256_fmadd_pd(a, b, c); }
-#else
-template <class V> V multiply_add(V a, V b, V c) { return a * b + c; }
-#endif
 
 template <class T, int kRows, int kVectors>
 [[gnu::noinline]] void multiply_tile(T* out, ptrdiff_t out_row, const T* w, ptrdiff_t w_row, const T* in,
@@ -309,25 +273,24 @@ template <class T> void copy(void* out, const void* line, int64_t at, int64_t ex
 
 template <class T> void fold(void* to, const void* from, size_t count) {
   const T* in = static_cast<const T*>(from);
-  for (T* out = static_cast<T*>(to); count > 0; --count, ++out, in += kLanes<T>) {
-    T lanes[kLanes<T>];
-    for (size_t i = 0; i < kLanes<T>; ++i) lanes[i] = in[i];
-    for (size_t width = kLanes<T> / 2; width > 0; width /= 2) {
-      for (size_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
-    }
-    *out = lanes[0];
-  }
+  for (T* out = static_cast<T*>(to); count > 0; --count, ++out, in += kLanes<T>) *out = sum_of_halves(load(in));
 }
 
-template <class T> ConvKernels kernels_of() {
-  return {kLanes<T>, multiply<T>, gather<T>, filter<T>, correlate<T>, copy<T>, fold<T>};
+template <class T> void add_to(ConvKernels& kernels) {
+  kernels.lanes = kLanes<T>;
+  kernels.multiply = multiply<T>;
+  kernels.gather = gather<T>;
+  kernels.filter = filter<T>;
+  kernels.correlate = correlate<T>;
+  kernels.copy = copy<T>;
+  kernels.fold = fold<T>;
 }
 
 }  // namespace
 
 void add_convolution_kernels(KernelTable& table) {
-  table.conv_f32 = kernels_of<float>();
-  table.conv_f64 = kernels_of<double>();
+  add_to<float>(table.conv_f32);
+  add_to<double>(table.conv_f64);
 }
 
 }  // namespace tsl::cpu::TSL_ISA

@@ -28,6 +28,7 @@ void add_copy_kernels(KernelTable& table);
 void add_chain_kernel(KernelTable& table);
 void add_fft_kernels(KernelTable& table);
 void add_convolution_kernels(KernelTable& table);
+void add_plane_kernels(KernelTable& table);
 void add_attention_kernels(KernelTable& table);
 
 namespace {

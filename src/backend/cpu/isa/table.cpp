@@ -16,6 +16,7 @@ void fill_table(KernelTable& table) {
   add_chain_kernel(table);
   add_fft_kernels(table);
   add_convolution_kernels(table);
+  add_plane_kernels(table);
   add_attention_kernels(table);
 }
 

@@ -81,6 +81,10 @@ void filter_windows(const WindowPass& pass, const T* in, const T* weights, T* ou
 size_t bytes_for_filters(const WindowPass& pass, size_t element, size_t lanes);
 /// Whether filters are faster.
 bool suits_filters(const WindowPass& pass);
+/// Computes the gradient of the input of filters by a step of 2 in one pass, where it can.
+template <class T>
+void spread_filters(const ConvShape& shape, const T* grad, const T* weights, T* out, const ConvContext& context);
+bool suits_spreading(const ConvShape& shape);
 
 /// Writes the weights of input_passes(), in their order.
 template <class T> void turn_weights(const ConvShape& shape, const std::vector<WindowPass>& passes, const T* weights,

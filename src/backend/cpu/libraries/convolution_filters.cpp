@@ -1,8 +1,10 @@
-// Passes of convolutions in which a group reads one channel: filters that slide over rows. A strip of rows is copied
-// with its margins, the elements of each remainder by the step side by side; then every tap is the same elements moved.
+// Passes of convolutions in which a group reads one channel: filters that slide over rows. Squares of 3 or 5 taps read
+// planes where they lie. Of others a strip of rows is copied with its margins, the elements of each remainder by the
+// step side by side; then every tap is the same elements moved.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "backend/cpu/libraries/convolution.h"
 #include "base/run_watch.h"
@@ -89,6 +91,42 @@ template <class Body> void for_strips(const WindowPass& pass, const Strips& stri
   }
 }
 
+/// A plane, and the order of its taps: ascending, or descending as in gradients.
+struct Plane {
+  ConvPlane plane;
+  bool is_turned;
+};
+/// Returns the plane that a pass filters by a square of taps side by side, if it does so.
+std::optional<Plane> plane_of(const WindowPass& pass) {
+  const size_t taps = pass.shifts[2].size();
+  const bool is_flat = pass.extent[0] == 1 && pass.positions[0] == 1 && pass.shifts[0].size() == 1 &&
+                       pass.first[0] + pass.shifts[0][0] == 0;
+  const bool is_square =
+      pass.shifts[1].size() == taps && (taps == 3 || taps == 5) && pass.step[1] == pass.step[2] && pass.step[1] <= 2;
+  if (!is_flat || !is_square || !pass.is_dense()) return {};
+  const int64_t next = pass.shifts[2][1] - pass.shifts[2][0];
+  if (next != 1 && next != -1) return {};
+  Plane found{{{}, {}, {}, static_cast<int>(taps), static_cast<int>(pass.step[1])}, next < 0};
+  for (size_t axis = 1; axis < kConvAxes; ++axis) {
+    for (size_t i = 1; i < taps; ++i) {
+      if (pass.shifts[axis][i] - pass.shifts[axis][i - 1] != next) return {};
+    }
+    found.plane.extent[axis - 1] = pass.extent[axis];
+    found.plane.positions[axis - 1] = pass.positions[axis];
+    found.plane.first[axis - 1] = pass.first[axis] + std::min(pass.shifts[axis].front(), pass.shifts[axis].back());
+  }
+  return found;
+}
+
+/// Calls body(channel, thread) for channels that take so many products each, several an item.
+template <class Body> void for_channels(ThreadPool& pool, int64_t channels, int64_t work, Body body) {
+  const int64_t at_once = std::max<int64_t>(kItemWork / std::max<int64_t>(work, 1), 1);
+  pool.parallel_for((channels + at_once - 1) / at_once, [&](int64_t item, int thread) {
+    for (int64_t channel = item * at_once; channel < std::min(channels, (item + 1) * at_once); ++channel)
+      body(channel, thread);
+  });
+}
+
 template <class T> T* memory_of(const ConvContext& context, int thread) {
   return reinterpret_cast<T*>(context.memory + static_cast<size_t>(thread) * context.bytes_of_thread);
 }
@@ -149,50 +187,74 @@ void filter_windows(const WindowPass& pass, const T* in, const T* weights, T* ou
                 out_plane = product_of(pass.to_extent), taps = pass.taps();
   const int64_t work = product_of(pass.positions) * taps * pass.rows;
   if (work == 0) return;
+  if (const std::optional<Plane> found = plane_of(pass)) {
+    const T* const first = weights + pass.weights + (found->is_turned ? taps - 1 : 0);
+    return for_channels(context.pool, channels * pass.rows, work / pass.rows, [&](int64_t channel, int) {
+      context.kernels.filter_plane(out + channel * out_plane, in + channel / pass.rows * in_plane,
+                                   first + channel % (pass.groups * pass.rows) * taps, found->is_turned ? -1 : 1,
+                                   found->plane);
+    });
+  }
   const Strips strips(pass, static_cast<int64_t>(context.kernels.lanes));
-  const int64_t at_once = std::max<int64_t>(kItemWork / work, 1);
-  context.pool.parallel_for((channels + at_once - 1) / at_once, [&](int64_t item, int thread) {
+  for_channels(context.pool, channels, work, [&](int64_t channel, int thread) {
     T* const strip = memory_of<T>(context, thread);
     T* const results = strip + strips.elements();
-    for (int64_t channel = item * at_once; channel < std::min(channels, (item + 1) * at_once); ++channel) {
-      const int64_t group = channel % pass.groups;
-      for_strips(pass, strips, [&](int64_t z, int64_t row, int64_t rows) {
-        strips.copy(strip, in + channel * in_plane, z, row, rows, context.kernels);
-        for (int64_t o = 0; o < pass.rows; ++o) {
-          context.kernels.filter(results, strip, weights + pass.weights + (group * pass.rows + o) * taps,
-                                 strips.offsets().data(), static_cast<size_t>(taps),
-                                 static_cast<size_t>(strips.flat(rows)));
-          write_strip(pass, out + (channel * pass.rows + o) * out_plane, results, strips.width(), z, row, rows);
-        }
-      });
+    const int64_t group = channel % pass.groups;
+    for_strips(pass, strips, [&](int64_t z, int64_t row, int64_t rows) {
+      strips.copy(strip, in + channel * in_plane, z, row, rows, context.kernels);
+      for (int64_t o = 0; o < pass.rows; ++o) {
+        context.kernels.filter(results, strip, weights + pass.weights + (group * pass.rows + o) * taps,
+                               strips.offsets().data(), static_cast<size_t>(taps),
+                               static_cast<size_t>(strips.flat(rows)));
+        write_strip(pass, out + (channel * pass.rows + o) * out_plane, results, strips.width(), z, row, rows);
+      }
+    });
+  });
+}
+
+namespace {
+
+/// Adds the products of a channel's elements with the gradient of its results to sums of lanes.
+template <class T> void correlate_strips(const WindowPass& pass, const Strips& strips, const T* channel, const T* grad,
+                                         T* sums, T* strip, const ConvKernels& kernels) {
+  const auto lanes = static_cast<int64_t>(kernels.lanes);
+  const int64_t windows = product_of(pass.positions), taps = pass.taps(), width = strips.width(),
+                length = pass.positions[2];
+  T* const grads = strip + strips.elements();
+  for_strips(pass, strips, [&](int64_t z, int64_t row, int64_t rows) {
+    strips.copy(strip, channel, z, row, rows, kernels);
+    for (int64_t o = 0; o < pass.rows; ++o) {
+      const T* from = grad + o * windows + (z * pass.positions[1] + row) * length;
+      std::fill_n(grads, strips.flat(rows), T(0));
+      for (int64_t j = 0; j < rows; ++j) std::copy_n(from + j * length, length, grads + j * width);
+      kernels.correlate(sums + o * taps * lanes, grads, strip, strips.offsets().data(), static_cast<size_t>(taps),
+                        static_cast<size_t>(strips.flat(rows)));
     }
   });
 }
+
+}  // namespace
 
 template <class T>
 void sum_filter_weights(const WindowPass& pass, const T* in, const T* grad, T* out, const ConvContext& context) {
   const auto lanes = static_cast<int64_t>(context.kernels.lanes);
   const int64_t in_plane = product_of(pass.extent), windows = product_of(pass.positions), taps = pass.taps();
   const Strips strips(pass, lanes);
-  const int64_t width = strips.width(), length = pass.positions[2];
-  context.pool.parallel_for(pass.groups, [&](int64_t group, int thread) {
+  const std::optional<Plane> found = plane_of(pass);
+  for_channels(context.pool, pass.groups, pass.batch * windows * taps * pass.rows, [&](int64_t group, int thread) {
     T* const strip = memory_of<T>(context, thread);
-    T* const grads = strip + strips.elements();
-    T* const sums = grads + strips.flat(strips.rows());
+    T* const sums = strip + strips.elements() + strips.flat(strips.rows());
     std::fill_n(sums, pass.rows * taps * lanes, T(0));
     for (int64_t example = 0; example < pass.batch; ++example) {
       const int64_t channel = example * pass.groups + group;
+      const T *const elements = in + channel * in_plane, *const grads = grad + channel * pass.rows * windows;
       poll_stop();
-      for_strips(pass, strips, [&](int64_t z, int64_t row, int64_t rows) {
-        strips.copy(strip, in + channel * in_plane, z, row, rows, context.kernels);
-        for (int64_t o = 0; o < pass.rows; ++o) {
-          const T* from = grad + (channel * pass.rows + o) * windows + (z * pass.positions[1] + row) * length;
-          std::fill_n(grads, strips.flat(rows), T(0));
-          for (int64_t j = 0; j < rows; ++j) std::copy_n(from + j * length, length, grads + j * width);
-          context.kernels.correlate(sums + o * taps * lanes, grads, strip, strips.offsets().data(),
-                                    static_cast<size_t>(taps), static_cast<size_t>(strips.flat(rows)));
-        }
-      });
+      if (!found) {
+        correlate_strips(pass, strips, elements, grads, sums, strip, context.kernels);
+        continue;
+      }
+      for (int64_t o = 0; o < pass.rows; ++o)
+        context.kernels.correlate_plane(sums + o * taps * lanes, grads + o * windows, elements, found->plane);
     }
     T* const of_group = out + group * pass.rows * taps;
     context.kernels.fold(of_group, sums, static_cast<size_t>(pass.rows * taps));
@@ -203,9 +265,27 @@ void sum_filter_weights(const WindowPass& pass, const T* in, const T* grad, T* o
   });
 }
 
+bool suits_spreading(const ConvShape& shape) {
+  const std::optional<Plane> found = plane_of(forward_pass(shape));
+  return shape.groups > 1 && shape.in_channels == 1 && shape.out_channels == 1 && found && found->plane.step == 2;
+}
+
+template <class T>
+void spread_filters(const ConvShape& shape, const T* grad, const T* weights, T* out, const ConvContext& context) {
+  const WindowPass pass = forward_pass(shape);
+  const ConvPlane plane = plane_of(pass)->plane;
+  const int64_t in_plane = product_of(shape.in), out_plane = product_of(shape.out), taps = pass.taps();
+  for_channels(context.pool, shape.batch * shape.groups, out_plane * taps, [&](int64_t channel, int) {
+    context.kernels.spread_plane(out + channel * in_plane, grad + channel * out_plane,
+                                 weights + channel % shape.groups * taps, plane);
+  });
+}
+
 template void filter_windows(const WindowPass&, const float*, const float*, float*, const ConvContext&);
 template void filter_windows(const WindowPass&, const double*, const double*, double*, const ConvContext&);
 template void sum_filter_weights(const WindowPass&, const float*, const float*, float*, const ConvContext&);
 template void sum_filter_weights(const WindowPass&, const double*, const double*, double*, const ConvContext&);
+template void spread_filters(const ConvShape&, const float*, const float*, float*, const ConvContext&);
+template void spread_filters(const ConvShape&, const double*, const double*, double*, const ConvContext&);
 
 }  // namespace tsl::cpu

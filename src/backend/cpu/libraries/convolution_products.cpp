@@ -1,6 +1,8 @@
 // Passes of convolutions as products of matrices: the weights, and the elements of windows in columns, which are
 // gathered into a thread's memory block by block.
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "backend/cpu/libraries/convolution.h"
 #include "base/run_watch.h"
@@ -13,10 +15,14 @@ namespace {
 // stay in a core's cache.
 constexpr int64_t kDepth = 512;
 constexpr int64_t kColumns = 96;  // windows of a block: a multiple of all tiles
-// A block of the windows of one example is written where it belongs; with fewer windows, one spans examples.
-constexpr int64_t kWindowsOfExample = 256;
+// A block of the windows of one example is written where it belongs; with fewer windows, one spans examples, and so
+// does one of whole vectors of so few windows that weights would be read again for each example.
+constexpr int64_t kWindowsOfExample = 256, kWindowsOfVectors = 48;
 constexpr int64_t kChannelsAtOnce = 32;  // whose weights lie side by side, as they are turned
-constexpr int64_t kFewestRows = 96;      // of a part of the rows, which gathers its windows anew
+// Outputs whose weights are read side by side: with rows of a power of 2, more would compete for few lines of the
+// cache.
+constexpr int64_t kOutputsAtOnce = 8;
+constexpr int64_t kFewestRows = 96;  // of a part of the rows, which gathers its windows anew
 
 int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
@@ -34,7 +40,8 @@ template <class T> class ProductPass {
         windows_(product_of(pass.positions)),
         in_plane_(product_of(pass.extent)),
         out_plane_(product_of(pass.to_extent)) {
-    is_by_example_ = pass.batch == 1 || windows_ >= kWindowsOfExample || windows_ % lanes_ == 0;
+    is_by_example_ =
+        pass.batch == 1 || windows_ >= kWindowsOfExample || (windows_ >= kWindowsOfVectors && windows_ % lanes_ == 0);
     blocks_ = is_by_example_ ? pass.batch * blocks_in(windows_) : blocks_in(pass.batch * windows_);
     const int64_t wanted = 2 * context.pool.size(), most = (pass.rows + kFewestRows - 1) / kFewestRows;
     const int64_t items = pass.groups * blocks_;
@@ -298,23 +305,69 @@ void transpose_weights(const ConvShape& shape, const T* weights, T* out, const C
   });
 }
 
-/// Writes the taps of a pass, for each channel of all outputs.
-template <class T> void turn_taps(const ConvShape& shape, const WindowPass& pass, const std::vector<int64_t>& chosen,
-                                  const T* weights, T* out, ThreadPool& pool) {
+/// The taps that a pass has, of all.
+struct ChosenTaps {
+  const WindowPass* pass;
+  std::vector<int64_t> taps;
+};
+
+/// Weights [outputs, channels, taps] that become [channels, outputs, taps].
+template <class T> struct TurnedBlock {
+  const T* from;
+  T* to;
+  int64_t outputs, channels, output_step, channel_step, to_channel_step;
+
+  /// Copies the chosen taps, of which there are kCount.
+  template <size_t kCount> void copy_chosen(const std::vector<int64_t>& chosen) const {
+    std::array<int64_t, kCount> taps;
+    std::copy_n(chosen.begin(), kCount, taps.begin());
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t o = 0; o < outputs; ++o) {
+        const T* const all = from + o * output_step + c * channel_step;
+        T* const picked = to + c * to_channel_step + o * static_cast<int64_t>(kCount);
+        for (size_t i = 0; i < kCount; ++i) picked[i] = all[taps[i]];
+      }
+    }
+  }
+  void copy_chosen(const std::vector<int64_t>& chosen) const {
+    for (int64_t c = 0; c < channels; ++c) {
+      T* next = to + c * to_channel_step;
+      for (int64_t o = 0; o < outputs; ++o) {
+        for (int64_t tap : chosen) *next++ = from[o * output_step + c * channel_step + tap];
+      }
+    }
+  }
+  /// Copies squares of 3 taps, which lie side by side.
+  void copy_squares() const {
+    for (int64_t c = 0; c < channels; ++c) {
+      T* next = to + c * to_channel_step;
+      for (int64_t o = 0; o < outputs; ++o, next += 9)
+        std::memcpy(next, from + o * output_step + c * channel_step, 9 * sizeof(T));
+    }
+  }
+  void copy(const std::vector<int64_t>& chosen) const {
+    if (chosen.size() == 9 && channel_step == 9) copy_squares();
+    else if (chosen.size() == 4) copy_chosen<4>(chosen);
+    else if (chosen.size() == 2) copy_chosen<2>(chosen);
+    else if (chosen.size() == 1) copy_chosen<1>(chosen);
+    else copy_chosen(chosen);
+  }
+};
+
+/// Writes the taps of all passes, for each channel of all outputs.
+template <class T> void turn_taps(const ConvShape& shape, const std::vector<ChosenTaps>& passes, const T* weights,
+                                  T* out, ThreadPool& pool) {
   const int64_t taps = product_of(shape.taps), in = shape.in_channels;
-  const bool has_all = static_cast<int64_t>(chosen.size()) == taps;
   const int64_t blocks = (in + kChannelsAtOnce - 1) / kChannelsAtOnce;
   pool.parallel_for(shape.groups * blocks, [&](int64_t item, int) {
     const int64_t group = item / blocks, first = item % blocks * kChannelsAtOnce;
-    for (int64_t o = 0; o < shape.out_channels; ++o) {
-      for (int64_t channel = first; channel < std::min(first + kChannelsAtOnce, in); ++channel) {
-        const T* const from = weights + ((group * shape.out_channels + o) * in + channel) * taps;
-        T* to = out + pass.weights + (group * in + channel) * pass.depth() + o * pass.taps();
-        if (has_all) {
-          for (int64_t i = 0; i < taps; ++i) to[i] = from[i];
-        } else {
-          for (int64_t tap : chosen) *to++ = from[tap];
-        }
+    for (int64_t output = 0; output < shape.out_channels; output += kOutputsAtOnce) {
+      const int64_t outputs = std::min(kOutputsAtOnce, shape.out_channels - output);
+      const T* const from = weights + ((group * shape.out_channels + output) * in + first) * taps;
+      for (const auto& [pass, chosen] : passes) {
+        T* const to = out + pass->weights + (group * in + first) * pass->depth() + output * pass->taps();
+        TurnedBlock<T>{from, to, outputs, std::min(kChannelsAtOnce, in - first), in * taps, taps, pass->depth()}.copy(
+            chosen);
       }
     }
   });
@@ -324,19 +377,20 @@ template <class T> void turn_taps(const ConvShape& shape, const WindowPass& pass
 
 template <class T> void turn_weights(const ConvShape& shape, const std::vector<WindowPass>& passes, const T* weights,
                                      T* out, const ConvContext& context) {
-  const int64_t taps = product_of(shape.taps);
-  size_t number = 0;
+  if (product_of(shape.taps) == 1) {
+    if (!passes.empty()) transpose_weights(shape, weights, out, context);
+    return;
+  }
+  std::vector<ChosenTaps> all;
   for_phases(shape, [&](const Phase& z, const Phase& y, const Phase& x) {
-    const WindowPass& pass = passes[number++];
-    std::vector<int64_t> chosen;
+    ChosenTaps& chosen = all.emplace_back(ChosenTaps{&passes[all.size()], {}});
     for (int64_t i : z.taps) {
       for (int64_t j : y.taps) {
-        for (int64_t k : x.taps) chosen.push_back((i * shape.taps[1] + j) * shape.taps[2] + k);
+        for (int64_t k : x.taps) chosen.taps.push_back((i * shape.taps[1] + j) * shape.taps[2] + k);
       }
     }
-    if (taps == 1) transpose_weights(shape, weights, out, context);
-    else turn_taps(shape, pass, chosen, weights, out, context.pool);
   });
+  turn_taps(shape, all, weights, out, context.pool);
 }
 
 template <class T>

@@ -153,6 +153,7 @@ class ConvKernel final : public exec::OpKernel {
 
   template <class T>
   void compute_input(const T* grad, const T* weights, T* out, const ConvContext& context, Memory& memory) const {
+    if (suits_spreading(shape_)) return spread_filters(shape_, grad, weights, out, context);
     T* const turned = reinterpret_cast<T*>(memory.take(bytes_of(counts_[1])));
     turn_weights(shape_, passes_, weights, turned, context);
     int64_t reached = 0;

@@ -134,6 +134,7 @@ class PointwiseWriter {
   }
 
   std::vector<VectorAccess> vector_accesses() const {
+    if (span_ > 1) return dense_accesses();
     std::vector<VectorAccess> all = find_vector_accesses(kernel_, plan_, inner_loop(), width_);
     for (const Case& one : cases_) {
       for (const VectorAccess& access : find_vector_accesses(kernel_, plan_, inner_loop(), width_, &one.program)) {
@@ -152,6 +153,9 @@ class PointwiseWriter {
     if (widest_ == 0 || count_ < kFewElements) return;
     width_ = std::max(parameters_.pointwise_bytes / widest_, 1);
     const bool is_whole = extents_.size() == 1;  // otherwise a vector must not cross the end of a row
+    for (int wider = width_; wider > extents_.back() && !is_whole; wider /= 2) {
+      if (choose_span(wider)) return;
+    }
     while (width_ > 1 &&
            !(allows_vectors(kernel_, inner_loop(), width_) && (is_whole || extents_.back() % width_ == 0)))
       width_ /= 2;
@@ -161,6 +165,52 @@ class PointwiseWriter {
     return !extents_.empty() && extents_.back() < kShortRow &&
            std::any_of(kernel_.program.begin(), kernel_.program.end(),
                        [&](const Instr& instr) { return instr.kind == Instr::Kind::part && inner_stride(instr) != 0; });
+  }
+
+  // ---- Vectors of several rows: those of few elements that follow one another ---------------------------------
+
+  /// Whether an access goes through memory as the two innermost loops do.
+  bool is_dense(const Instr& instr) const {
+    return is_contiguous_along(kernel_, instr, inner_loop()) &&
+           instr.map.strides[inner_loop() - 1].hint() == extents_.back();
+  }
+  bool is_dense_aligned(const Instr& instr, int width) const {
+    if (!instr.map.offset.symbol() && instr.map.offset.hint() % width != 0) return false;
+    for (int k = 0; k + 1 < inner_loop(); ++k) {
+      if (instr.map.strides[k].hint() % width != 0) return false;
+    }
+    return true;
+  }
+  /// Lets a thread take whole rows, if their vectors do not cross the end of the next loop.
+  bool choose_span(int width) {
+    const int64_t row = extents_.back(), rows = extents_[extents_.size() - 2];
+    if (row < 2 || width % row != 0 || (extents_.size() > 2 && rows % (width / row) != 0)) return false;
+    bool has_dense = false;
+    for (const Instr& instr : kernel_.program) {
+      if (instr.kind == Instr::Kind::part || (instr.kind == Instr::Kind::load && instr.is_guarded)) return false;
+      if (!is_dense(instr)) continue;
+      if (!is_dense_aligned(instr, width)) return false;
+      has_dense = true;
+    }
+    if (!has_dense) return false;
+    width_ = width;
+    span_ = width / row;
+    return true;
+  }
+  std::vector<VectorAccess> dense_accesses() const {
+    std::vector<VectorAccess> all;
+    for (const Instr& instr : kernel_.program) {
+      if (!is_dense(instr)) continue;
+      const VectorAccess access{kernel_.buffers[instr.buffer], element_bytes(instr) * width_, element_bytes(instr),
+                                instr.map.offset.symbol()};
+      if (std::find(all.begin(), all.end(), access) == all.end()) all.push_back(access);
+    }
+    return all;
+  }
+  /// Whether an access reads or writes a whole vector.
+  bool takes_vector(const Instr& instr, int width) const {
+    if (span_ > 1) return is_dense(instr);
+    return inner_stride(instr) == 1 && is_aligned_along(instr, inner_loop(), width);
   }
 
   /// Whether elements may be computed for all parts, where only one is needed.
@@ -227,7 +277,9 @@ class PointwiseWriter {
 
   /// Whether all elements of a thread have the same value: host numbers, and operands broadcast along the rows.
   bool is_uniform(const Instr& instr) const {
-    return instr.kind == Instr::Kind::scalar || (is_plain_load(instr) && inner_stride(instr) == 0);
+    const bool is_same = span_ == 1 || (inner_loop() > 0 && instr.map.strides.rank() > 0 &&
+                                        instr.map.strides[inner_loop() - 1].hint() == 0);
+    return instr.kind == Instr::Kind::scalar || (is_plain_load(instr) && inner_stride(instr) == 0 && is_same);
   }
 
   /// Writes the statements for `width` elements from `first` on. Where all of them are in the same parts, a branch
@@ -291,7 +343,13 @@ class PointwiseWriter {
   void vector_statements(const std::vector<Instr>& program, int width, const Position& first) {
     std::vector<std::string> array_index(program.size());
     Position at = first;
-    if (!at.index.empty()) at.index.back() = fmt::format("({} + v)", at.index.back());
+    if (span_ > 1) {
+      std::string& row = at.index[at.index.size() - 2];
+      row = fmt::format("({} + v / {})", row, extents_.back());
+      at.index.back() = fmt::format("(v % {})", extents_.back());
+    } else if (!at.index.empty()) {
+      at.index.back() = fmt::format("({} + v)", at.index.back());
+    }
     at.linear = fmt::format("({} + v)", first.linear);
     for (Reg r = 0; r < program.size(); ++r) {
       const Instr& instr = program[r];
@@ -305,7 +363,7 @@ class PointwiseWriter {
       const Instr& instr = program[r];
       if (!defines(instr)) continue;
       if (is_uniform(instr)) writer_.emit(r, first, true);
-      else if (is_plain_load(instr) && inner_stride(instr) == 1 && is_aligned_along(instr, inner_loop(), width)) {
+      else if (is_plain_load(instr) && takes_vector(instr, width)) {
         writer_.line("load_vector(r{}, {} + {});", r, writer_.buffer(instr.buffer),
                      writer_.index_expr(instr.map, first));
       } else computed.push_back(r);
@@ -322,7 +380,7 @@ class PointwiseWriter {
   }
 
   void store(const Instr& instr, const Position& first, const Position& at, int width, bool is_array) {
-    if (inner_stride(instr) == 1) {
+    if (inner_stride(instr) == 1 && (span_ == 1 || is_dense(instr))) {
       const std::string to = fmt::format("{} + {}", writer_.buffer(instr.buffer), writer_.index_expr(instr.map, first));
       if (is_array) writer_.line("store_vector({}, r{});", to, instr.a);
       else writer_.line("store_repeated<{}>({}, r{});", width, to, instr.a);
@@ -341,7 +399,8 @@ class PointwiseWriter {
   std::vector<int64_t> extents_;
   int64_t count_;
   int width_ = 1, apart_ = 1;
-  int widest_ = 0;  // the bytes of an element of what is contiguous
+  int widest_ = 0;    // the bytes of an element of what is contiguous
+  int64_t span_ = 1;  // the rows of a vector
   std::vector<Case> cases_;
 };
 

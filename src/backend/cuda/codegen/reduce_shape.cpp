@@ -51,11 +51,41 @@ int lanes_of(int64_t length) {
 bool is_element_access(const Instr& instr) {
   return instr.level == Level::full && (instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store);
 }
+/// Whether an access is to other elements in another row.
+bool differs_by_row(const Kernel& kernel, const Instr& instr) {
+  for (int loop = 0; loop < kernel.kept.rank(); ++loop) {
+    if (instr.map.strides[loop].hint() != 0) return true;
+  }
+  return false;
+}
 /// Returns how many accesses to elements are contiguous along a loop.
 int64_t accesses_along(const Kernel& kernel, int loop) {
   return std::count_if(kernel.program.begin(), kernel.program.end(), [&](const Instr& instr) {
     return is_element_access(instr) && is_contiguous_along(kernel, instr, loop);
   });
+}
+
+/// With fewer rows that are neighbours in memory, reading them across fills no sector.
+constexpr int64_t kFewestAcross = 8;
+
+/// Whether rows are read across memory, along kept loop `loop`, and stored along it (a softmax of a transposed tensor).
+/// Then threads read as columns do, and a block turns what it stores in shared memory. What is the same for every row
+/// does not count.
+bool is_turned(const Kernel& kernel, int loop) {
+  const int kept = kernel.kept.rank(), inner = kept + kernel.reduced.rank() - 1;
+  const int64_t length = count_of(kernel.reduced);
+  if (kernel.kind != graph::Template::row || length <= kReduceLanes || length > kReduceBlock) return false;
+  if (kernel.kept[loop].hint() < kFewestAcross) return false;
+  int loads = 0;
+  bool stores = false;
+  for (const Instr& instr : kernel.program) {
+    if (!is_element_access(instr)) continue;
+    const bool along_row = instr.map.strides[inner].hint() == 1;
+    if (instr.kind == Instr::Kind::store) stores |= along_row;
+    else if (along_row) loads -= differs_by_row(kernel, instr) ? 1 : 0;
+    else loads += instr.map.strides[loop].hint() == 1 ? 1 : 0;
+  }
+  return stores && loads > 0;
 }
 
 /// Whether results depend on the order of the kept loops: those of totals, and which error is reported first.
@@ -73,7 +103,8 @@ Kernel in_memory_order(const Kernel& kernel) {
     if (accesses_along(kernel, loop) > accesses_along(kernel, best)) best = loop;
   }
   const bool is_ordered =
-      best == kept - 1 || (all > kept && accesses_along(kernel, all - 1) >= accesses_along(kernel, best));
+      best == kept - 1 ||
+      (all > kept && accesses_along(kernel, all - 1) >= accesses_along(kernel, best) && !is_turned(kernel, best));
   if (is_ordered || needs_row_order(kernel)) return kernel;
   const auto leader = std::find_if(kernel.program.begin(), kernel.program.end(), [&](const Instr& instr) {
     return is_element_access(instr) && is_contiguous_along(kernel, instr, best);
@@ -96,6 +127,31 @@ Kernel in_memory_order(const Kernel& kernel) {
   return ordered;
 }
 
+namespace {
+
+/// Returns how many elements an access reads or writes: what is the same along a loop counts once.
+int64_t elements_of(const Kernel& kernel, const Instr& instr) {
+  const int kept = kernel.kept.rank();
+  int64_t count = 1;
+  for (int loop = 0; loop < kept + kernel.reduced.rank(); ++loop) {
+    const Dim& extent = loop < kept ? kernel.kept[loop] : kernel.reduced[loop - kept];
+    if (instr.map.strides[loop].hint() != 0) count *= extent.hint();
+  }
+  return count;
+}
+
+/// Returns how many rows follow one another in memory, with gaps that are no longer than they.
+int64_t rows_inside(const Kernel& kernel, const Instr& instr) {
+  int64_t inside = 1;
+  for (int loop = kernel.kept.rank(); loop-- > 0;) {
+    if (instr.map.strides[loop].hint() < inside || instr.map.strides[loop].hint() > 2 * inside) break;
+    inside *= kernel.kept[loop].hint();
+  }
+  return inside;
+}
+
+}  // namespace
+
 ReduceShape shape_of(const Kernel& kernel) {
   ReduceShape shape;
   shape.rows = count_of(kernel.kept);
@@ -103,14 +159,16 @@ ReduceShape shape_of(const Kernel& kernel) {
   const int kept = kernel.kept.rank(), all = kept + kernel.reduced.rank();
   if (kept == 0 || all == kept) return shape;
   shape.inside = kernel.kept[kept - 1].hint();
-  int for_columns = 0;
+  int64_t for_columns = 0;  // elements that are neighbours across rows, less those that are along a row
   for (const Instr& instr : kernel.program) {
     if (!is_element_access(instr)) continue;
+    if (is_contiguous_along(kernel, instr, kept - 1) && instr.map.strides[all - 1].hint() != 0)
+      shape.inside = std::max(shape.inside, rows_inside(kernel, instr));
     const bool along_row = instr.map.strides[all - 1].hint() == 1;
-    for_columns += !along_row && instr.map.strides[kept - 1].hint() == 1;
-    for_columns -= along_row;
+    if (along_row) for_columns -= elements_of(kernel, instr);
+    else if (instr.map.strides[kept - 1].hint() == 1) for_columns += elements_of(kernel, instr);
   }
-  shape.across = for_columns > 0;
+  shape.across = for_columns > 0 || is_turned(kernel, kept - 1);
   return shape;
 }
 
@@ -221,8 +279,9 @@ RowForm row_form(const ReduceShape& shape, const RowDemand& demand, int row_thre
 
 ColumnForm column_form(const ReduceShape& shape, int width) {
   int64_t down = power_of_two_below(std::min(shape.length / kColumnLoads, kReduceLanes));
-  if (width == 1 && shape.inside >= kWarp) {
-    const int64_t least = std::max<int64_t>(lanes_of(shape.length) / kMostSteps, 1);
+  const bool is_narrow = shape.inside < kWarp && shape.length >= kLongColumn;
+  if (width == 1 && (shape.inside >= kWarp || is_narrow)) {
+    const int64_t least = is_narrow ? kWarp : std::max<int64_t>(lanes_of(shape.length) / kMostSteps, 1);
     while (down > least && shape.rows * shape.blocks() * (down / 2) >= kManyThreads) down /= 2;
   }
   const auto form_of = [&](int64_t across, int columns, int most_threads) {
@@ -240,8 +299,11 @@ ColumnForm column_form(const ReduceShape& shape, int width) {
     const int64_t whole = ceil_div(shape.inside, columns);
     return shape.length >= kLongColumn && whole < kWarp ? whole : kWarp;
   };
-  const ColumnForm form = form_of(across_of(width), width, width > 1 ? kColumnThreads : kMaxThreads);
-  if (ceil_div(shape.rows, form.columns()) * shape.blocks() >= kManyBlocks) return form;
+  for (int64_t across = across_of(width); across >= 8 || across == across_of(width); across /= 2) {
+    const ColumnForm form = form_of(across, width, width > 1 ? kColumnThreads : kMaxThreads);
+    if (ceil_div(shape.rows, form.columns()) * shape.blocks() >= kManyBlocks) return form;
+    if (width == 1) break;
+  }
   return form_of(std::min<int64_t>(across_of(1), 8), 1, kMaxThreads);
 }
 

@@ -12,7 +12,8 @@ namespace tsl::cuda {
 struct ReduceShape {
   int64_t rows = 1, length = 1;  // number of rows, and elements of each
   int64_t inside = 1;            // rows along the innermost kept loop
-  bool across = false;           // most operands are contiguous along that loop, and not along the reduced ones
+  bool across = false;           // most operands are contiguous along that loop, and not along the reduced
+                                 // ones, or rows are read across and stored along memory
   int64_t blocks() const { return ceil_div(length, kReduceBlock); }
 };
 

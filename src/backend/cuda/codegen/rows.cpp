@@ -20,6 +20,8 @@ constexpr int64_t kMaxSharedPartials = 256;
 constexpr int64_t kSharedPartialBytes = 8 << 10, kSharedFoldBytes = 32 << 10;
 // The elements that a thread loads before it stores any, and the 32-bit registers for values that wait to be stored.
 constexpr int64_t kTurnsAtOnce = 8, kLateWords = 16;
+/// The shared memory, but for gaps, in which a block of threads turns columns that it stores as rows.
+constexpr int64_t kTurnedBytes = 16 << 10;
 // How far ahead rows are prefetched. Half and twice as much are equally fast on an H200; with four times as much, the
 // cache begins to evict rows before they are read.
 constexpr int64_t kBytesAhead = int64_t{1} << 20;
@@ -48,6 +50,7 @@ class RowsWriter {
       const int threads = form_.threads() * form_.rows_per_block();
       emit_row_place();
       declare_fold_memory();
+      declare_turned();
       emit_prefetch();
       const RowDemand words_per_element = demand(form_.lanes.width);
       const int64_t elements = form_.turns * form_.lanes.width;
@@ -250,6 +253,7 @@ class RowsWriter {
     std::vector<Reg> scattered;
     for (Reg r : stores(pass)) {
       const Instr& instr = kernel_.program[r];
+      if (is_turned(r)) continue;
       if (!is_vectorized(instr)) scattered.push_back(r);
       else
         writer_.line("store_vector({} + {}, late{}[turn - batch]);", writer_.buffer(instr.buffer),
@@ -291,12 +295,14 @@ class RowsWriter {
     const int64_t step = form_.lanes.threads * form_.lanes.width;
     const int64_t lane_turns = std::max<int64_t>(kReduceLanes / step, 1);  // after so many the lanes start again
     const int64_t turns = stores(pass).empty() ? lane_turns : kTurnsAtOnce;
+    const bool meets = turns_stores(pass);  // all threads of a block at barriers, also those without a column
+    const std::string bound = meets ? writer_.size(length_) : end;
     writer_.line("Index from{} = {};", pass_, first);
     if (turns == lane_turns) writer_.line("#pragma unroll {}", kTurnsAtOnce / lane_turns);
-    writer_.open("for (; from{0} + {1} <= {2}; from{0} += {1})", pass_, turns * step, end);
-    emit_all_turns(pass, turns, fmt::format("from{}", pass_), "");
+    writer_.open("for (; from{0} + {1} <= {2}; from{0} += {1})", pass_, turns * step, bound);
+    emit_all_turns(pass, turns, fmt::format("from{}", pass_), meets ? "if (inside) " : "");
     writer_.close();
-    writer_.open("for (; from{0} < {1}; from{0} += {2})", pass_, end, lane_turns * step);
+    writer_.open("for (; from{0} < {1}; from{0} += {2})", pass_, bound, lane_turns * step);
     emit_all_turns(pass, lane_turns, fmt::format("from{}", pass_), fmt::format("if (e < {}) ", end));
     writer_.close();
   }
@@ -328,13 +334,17 @@ class RowsWriter {
     int64_t words = 0;
     for (Reg r : late)
       words += std::max<int64_t>(static_cast<int64_t>(size_of(kernel_.program[r].dtype)) / 4, 1) * form_.lanes.width;
-    const int64_t batch = std::clamp<int64_t>(kLateWords / words, 1, std::min(turns, kTurnsAtOnce));
+    int64_t batch = std::clamp<int64_t>(kLateWords / words, 1, std::min(turns, kTurnsAtOnce));
+    if (turns_stores(pass)) batch = std::min(batch, turned_turns());
     writer_.line("#pragma unroll");
     writer_.open("for (int batch = 0; batch < {}; batch += {})", turns, batch);
     for (Reg r : late)
       writer_.line("{} late{}[{}][{}];", type_of(kernel_.program[r].dtype), r, batch, form_.lanes.width);
     emit_loop(batch, "batch", turns, first, condition, [&] { emit_elements(pass); });
     emit_loop(batch, "batch", turns, first, condition, [&] { emit_late_stores(pass); });
+    for (Reg r : late) {
+      if (is_turned(r)) emit_turned_store(r, batch, turns, first, condition);
+    }
     writer_.close();
   }
 
@@ -356,6 +366,70 @@ class RowsWriter {
     const std::string thread = form_.groups > 1 ? fmt::format("lane % {}", form_.lanes.threads) : "lane";
     writer_.line("const Index e = {} + turn * {} + {} * {};", first, form_.lanes.threads * form_.lanes.width, thread,
                  form_.lanes.width);
+  }
+
+  // ---- Columns that are stored as rows ---------------------------------------------------------------------
+
+  /// Whether a column is stored along memory.
+  bool is_turned(Reg store) const {
+    return is_column() && !defines(kernel_.program[store]) &&
+           is_contiguous_along(kernel_, kernel_.program[store], inner_loop());
+  }
+  bool turns_stores(const Pass& pass) const {
+    const std::vector<Reg> all = stores(pass);
+    return std::any_of(all.begin(), all.end(), [this](Reg r) { return is_turned(r); });
+  }
+  /// Returns the bytes of the largest element that is turned, or 0.
+  int64_t turned_bytes() const {
+    int64_t bytes = 0;
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      if (is_full(kernel_.program[r]) && is_turned(r))
+        bytes = std::max(bytes, static_cast<int64_t>(size_of(kernel_.program[r].dtype)));
+    }
+    return bytes;
+  }
+  int64_t block_threads() const { return int64_t{form_.lanes.threads} * form_.lanes.across; }
+  int64_t turned_turns() const { return std::max<int64_t>(kTurnedBytes / (block_threads() * turned_bytes()), 1); }
+  /// Returns the elements between two rows in shared memory: the threads of a warp write to different banks.
+  int64_t turned_pitch(int64_t turns, int64_t bytes) const {
+    return form_.lanes.threads * turns + kWarp / form_.lanes.across * std::max<int64_t>(4 / bytes, 1);
+  }
+  void declare_turned() {
+    const int64_t bytes = turned_bytes();
+    if (bytes == 0) return;
+    const int64_t turns = std::min(turned_turns(), kTurnsAtOnce);
+    writer_.line("__shared__ alignas(8) char turned[{}];", form_.lanes.across * turned_pitch(turns, 1) * bytes);
+  }
+
+  /// Emits the store of a batch of turns, whose elements follow one another: threads write those of their columns to
+  /// shared memory, and store neighbours of a row.
+  void emit_turned_store(Reg r, int64_t batch, int64_t turns, const std::string& first, const std::string& condition) {
+    const Instr& instr = kernel_.program[r];
+    const auto bytes = static_cast<int64_t>(size_of(instr.dtype));
+    const int64_t count = form_.lanes.threads * batch, pitch = turned_pitch(batch, bytes);
+    writer_.open("");
+    writer_.line("{0}* const turn_at = reinterpret_cast<{0}*>(turned);", type_of(instr.dtype));
+    writer_.line("__syncthreads();");  // what was there is stored
+    emit_loop(batch, "batch", turns, first, condition, [&] {
+      writer_.line("turn_at[threadIdx.x % {} * {} + (turn - batch) * {} + lane] = late{}[turn - batch][0];",
+                   form_.lanes.across, pitch, form_.lanes.threads, r);
+    });
+    writer_.line("__syncthreads();");
+    writer_.line("#pragma unroll");
+    writer_.open("for (int share = 0; share < {}; ++share)", batch);
+    writer_.line("const int place = share * {} + threadIdx.x, member = place / {}, among = place % {};",
+                 block_threads(), count, count);
+    writer_.line("const Index other = (Index)block_x * {} + member, e = {} + batch * {} + among;", form_.lanes.across,
+                 first, form_.lanes.threads);
+    writer_.open("if (other < {} && e < {})", writer_.size(rows_), writer_.size(length_));
+    Position at;
+    at.index = writer_.coordinates("other", extents_of(kernel_.kept), "o");
+    const std::vector<std::string> inner = writer_.coordinates("e", extents_of(kernel_.reduced), "c");
+    at.index.insert(at.index.end(), inner.begin(), inner.end());
+    writer_.emit_store(instr, at, fmt::format("turn_at[member * {} + among]", pitch));
+    writer_.close();
+    writer_.close();
+    writer_.close();
   }
 
   // ---- Folding -----------------------------------------------------------------------------------------

@@ -136,12 +136,22 @@ Cubin compile_only(const Nvrtc& nvrtc, const KernelSource& kernel, const std::st
   return nvrtc.compile(program_of({&kernel}), arch, options);
 }
 
-// Opening a program takes NVRTC 20 to 40 ms, one program after the other; each kernel takes 10 to 30 ms more, in
-// parallel. So the best number of programs grows with the square root of the number of kernels.
-size_t unit_count(size_t kernels, size_t threads) {
-  const auto best = static_cast<size_t>(std::sqrt(static_cast<double>(kernels) / 3));
+// Opening a program takes NVRTC 20 to 40 ms, one program after the other; each kernel of 512 bytes takes 10 to 30 ms
+// more, in parallel. So the best number of programs grows with the square root of the work.
+size_t unit_count(size_t work, size_t threads) {
+  const auto best = static_cast<size_t>(std::sqrt(static_cast<double>(work) / 3));
   return std::max<size_t>(1, std::min(best, threads));
 }
+
+namespace {
+
+/// Returns how many short kernels take as long to compile: rows in registers are unrolled, to as much as 30 KB of text.
+size_t work_of(const KernelSource& kernel) {
+  constexpr size_t kShort = 512;
+  return 1 + kernel.source.size() / kShort;
+}
+
+}  // namespace
 
 KernelCache::KernelCache(Device& device, DiskCache disk, std::vector<std::string> options, CompiledKernels* shared)
     : device_(device), disk_(std::move(disk)), options_(std::move(options)), shared_(shared ? *shared : own_) {}
@@ -287,18 +297,29 @@ void KernelCache::check_loaded(CUresult result) const {
 
 // ---- By compiling ----
 
-/// Divides the kernels into programs. Kernels of equal names, or for other architectures, go into different programs.
+/// Divides the kernels into programs of about equal work, the longest kernels first. Kernels of equal names, or for
+/// other architectures, go into different programs.
 std::vector<KernelCache::CompilationUnit> KernelCache::divide(std::span<const Request> wanted) {
-  const size_t count = unit_count(wanted.size(), static_cast<size_t>(machine_limits().cpus));
-  std::vector<CompilationUnit> units(count);
-  for (size_t i = 0; i < wanted.size(); ++i) {
+  std::vector<Request> longest_first(wanted.begin(), wanted.end());
+  std::stable_sort(longest_first.begin(), longest_first.end(),
+                   [](const Request& a, const Request& b) { return work_of(*a.kernel) > work_of(*b.kernel); });
+  size_t work = 0;
+  for (const Request& each : wanted) work += work_of(*each.kernel);
+  const size_t most = std::min(wanted.size(), static_cast<size_t>(machine_limits().cpus));
+  std::vector<CompilationUnit> units(unit_count(work, most));
+  std::vector<size_t> load(units.size());
+  for (const Request& each : longest_first) {
     const auto is_unlike = [&](const Request& other) {
-      return other.kernel->name == wanted[i].kernel->name ||
-             other.kernel->is_for_one_arch != wanted[i].kernel->is_for_one_arch;
+      return other.kernel->name == each.kernel->name || other.kernel->is_for_one_arch != each.kernel->is_for_one_arch;
     };
-    CompilationUnit& unit = units[i * count / wanted.size()];
-    if (std::any_of(unit.begin(), unit.end(), is_unlike)) units.push_back({wanted[i]});
-    else unit.push_back(wanted[i]);
+    const size_t least = std::min_element(load.begin(), load.end()) - load.begin();
+    if (std::any_of(units[least].begin(), units[least].end(), is_unlike)) {
+      units.push_back({each});
+      load.push_back(work_of(*each.kernel));
+    } else {
+      units[least].push_back(each);
+      load[least] += work_of(*each.kernel);
+    }
   }
   return units;
 }

@@ -132,8 +132,8 @@ class LaunchChoices {
 /// Translates the backend's options to NVRTC's.
 std::vector<std::string> kernel_options(const exec::BackendOptions& options);
 
-/// Returns the number of programs for a number of kernels.
-size_t unit_count(size_t kernels, size_t threads);
+/// Returns the number of programs for kernels that take as long to compile as `work` short ones.
+size_t unit_count(size_t work, size_t threads);
 
 /// keys_for() starts the keys of all kernels for one architecture, NVRTC version and set of options. key_of() completes
 /// the key of one kernel.

@@ -97,8 +97,8 @@ class AttentionKernel final : public exec::OpKernel {
       p.grad = operand(call, 5, form_.value_width);
       for (size_t i = 0; i < 3; ++i) p.results[i] = call.results[i];
       p.lse = const_cast<std::byte*>(call.operands[kLogsumexp]);
-      p.delta = call.workspace;
     }
+    p.delta = call.workspace;
     p.batch = static_cast<int>(form_.batch);
     p.heads = static_cast<int>(form_.heads);
     p.groups = static_cast<int>(form_.groups);
@@ -130,9 +130,10 @@ class AttentionProvider final : public exec::OpKernelProvider {
   std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
     if (node.op != Op::attention && node.op != Op::attention_grad) return nullptr;
     const Properties& properties = gpu_.device.properties();
-    std::vector<AttentionPass> passes = attention_passes(
-        node, {properties.compute_major >= 8, properties.shared_bytes_per_block,
-               properties.compute_major == 9 && properties.compute_minor == 0, properties.multiprocessors});
+    std::vector<AttentionPass> passes =
+        attention_passes(node, {properties.compute_major >= 8, properties.shared_bytes_per_block,
+                                properties.compute_major == 9 && properties.compute_minor == 0,
+                                properties.multiprocessors, properties.compute_major >= 9});
     if (passes.empty()) return nullptr;
     return std::make_unique<AttentionKernel>(node, gpu_, std::move(passes));
   }

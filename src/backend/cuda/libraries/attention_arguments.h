@@ -15,7 +15,7 @@ struct Arguments {
   Operand query, key, value, out, grad;
   void* results[3];  // the result, or the gradients of query, key and value; without gaps; null: nobody reads it
   void* lse;         // log(sum(exp(scores))) of each row of query; null: nobody reads it
-  void* delta;       // sum(out * grad) of each row of query
+  void* delta;       // sum(out * grad) of each row of query; forward: what shares of the keys leave
   int batch, heads, groups;  // groups: heads of key and value
   int rows, keys;
   int width, value_width;  // columns of query and key, and of value

@@ -43,6 +43,16 @@ constexpr GroupChoices kNarrowGroups = {{2, 128, 3, 232, 40, true, true}, {2, 64
 constexpr GroupChoices kWideGroups = {{2, 128, 2, 232, 40, true, true}, {2, 64, 3, 240, 24}, {2, 64, 3, 232, 40}};
 constexpr int64_t kLeastGroupRows = 128;  // fewer leave groups idle
 
+/// How few rows are divided: see DecodePass in attention_decode.cuh.
+struct DecodeChoice {
+  int warps, stages;
+  int64_t shares;  // of the keys
+};
+constexpr int kFewRows = 16;         // of query: a tile of the tensor cores
+constexpr int64_t kMostCluster = 8;  // blocks, on every GPU with clusters
+constexpr int64_t kMostShares = 32;  // that a kernel of their own adds
+constexpr int64_t kLeastKeys = 128;  // of a share
+
 constexpr int kPlainThreads = 256;
 
 int64_t blocks_of(int64_t extent, int64_t of_block) { return (extent + of_block - 1) / of_block; }
@@ -59,6 +69,7 @@ class Passes {
     const int64_t columns = std::max(form_.width, form_.value_width);
     if (form_.rows > INT32_MAX / 2 || form_.keys > INT32_MAX / 2) return {};
     if (is_by_groups(columns)) make_by_groups(columns);
+    else if (is_decoding(columns)) make_decoding(columns);
     else if (size_of(node_.dtype) == 2 && target_.has_warp_products && columns <= kWideColumns) make_by_warps(columns);
     else make_plain(columns);
     const auto is_too_large = [](const AttentionPass& pass) { return pass.kernel.blocks > INT32_MAX; };
@@ -158,6 +169,51 @@ class Passes {
     add_pass("QueryPass", query, false, bytes(2 * rows_of(query) + 4 * query.step));
   }
 
+  // ---- Few rows --------------------------------------------------------------------------------------------------
+
+  bool is_decoding(int64_t columns) const {
+    return is_forward() && size_of(node_.dtype) == 2 && target_.has_warp_products && columns <= kWideColumns &&
+           form_.rows <= kFewRows && form_.keys > 0;
+  }
+  /// The most keys that the rows look at.
+  int64_t keys_of_rows() const { return std::min(form_.keys, form_.left + form_.right + form_.rows); }
+  uint64_t decode_bytes(const DecodeChoice& c, int padded) const {
+    return static_cast<uint64_t>(kFewRows * padded * 2 * (1 + 2 * c.warps * c.stages));
+  }
+  /// One large block for each multiprocessor, if there are so few tasks, else several small ones: the fastest of those
+  /// measured on an H100 (November 2026). Two clusters less than multiprocessors have room for fit into their groups.
+  DecodeChoice decode_choice(int64_t tasks, int padded) const {
+    DecodeChoice c = {8, padded == kNarrowColumns ? 4 : 3, 1};
+    if (tasks > target_.multiprocessors) c = {4, 3, 1};
+    const int64_t most = target_.has_clusters ? kMostCluster : kMostShares;
+    while (c.shares < most && 2 * (tasks + 2) * c.shares <= target_.multiprocessors &&
+           keys_of_rows() >= 2 * c.shares * kLeastKeys)
+      c.shares *= 2;
+    while (c.stages > 2 && decode_bytes(c, padded) > target_.shared_bytes) --c.stages;
+    if (decode_bytes(c, padded) > target_.shared_bytes) c.warps = 4;
+    return c;
+  }
+  void make_decoding(int64_t columns) {
+    const int padded = columns <= kNarrowColumns ? kNarrowColumns : kWideColumns;
+    const std::string_view dtype = node_.dtype == DType::bf16 ? "true" : "false",
+                           cap = form_.cap != 0 ? "true" : "false";
+    const int64_t tasks = key_matrices() * blocks_of(form_.share() * form_.rows, kFewRows);
+    const DecodeChoice c = decode_choice(tasks, padded);
+    const int64_t shares = c.shares;
+    const bool is_in_cluster = target_.has_clusters && shares > 1;
+    add("attention_decode", attention_warp_templates(), 32 * c.warps, 1,
+        fmt::format("DecodePass<{}, {}, {}, {}, {}, {}, {}>::run(p, blockIdx.x, memory)", dtype, padded, c.warps,
+                    c.stages, shares, is_in_cluster, cap),
+        tasks * shares, decode_bytes(c, padded));
+    if (is_in_cluster) passes_.back().kernel.text.bounds += fmt::format(" __cluster_dims__({})", shares);
+    if (is_in_cluster || shares == 1) return;
+    const int64_t left = kFewRows * padded + 2 * kFewRows;  // numbers of a share
+    passes_.back().workspace_bytes = static_cast<uint64_t>(tasks * shares * left) * sizeof(float);
+    add("attention_add_shares", attention_warp_templates(), kPlainThreads, 1,
+        fmt::format("add_decoded<{}, {}, {}, {}>(p, blockIdx.x)", dtype, padded, shares, cap),
+        tasks * kFewRows * padded / kPlainThreads, 0);
+  }
+
   // ---- By plain products -------------------------------------------------------------------------------------------
 
   /// Returns the rows of a block whose tiles fit into shared memory; 0: none do.
@@ -172,22 +228,40 @@ class Passes {
     return static_cast<uint64_t>(rows * size * (tiles * (padded + gap) + score_tiles * (rows + gap)));
   }
 
+  /// Blocks that go through a share of the keys each, some for each multiprocessor.
+  int64_t plain_shares(int64_t tasks) const {
+    int64_t shares = 1;
+    while (shares < kMostShares && tasks * shares < 2 * target_.multiprocessors &&
+           keys_of_rows() >= 4 * shares * kFewRows)
+      shares *= 2;
+    return shares;
+  }
+
   void make_plain(int64_t columns) {
     constexpr int kMostColumns = 256;
     if (columns > kMostColumns) return;
     const int padded = columns <= 64 ? 64 : columns <= 128 ? 128 : kMostColumns;
     const int tiles = is_forward() ? 3 : 4, score_tiles = is_forward() ? 1 : 2;
-    const int rows = plain_rows(padded, tiles, score_tiles);
-    if (rows == 0) return;
+    const bool are_few = is_forward() && form_.rows <= kFewRows;
+    const int rows = are_few ? kFewRows : plain_rows(padded, tiles, score_tiles);
+    if (rows == 0 || plain_bytes(rows, padded, tiles, score_tiles) > target_.shared_bytes) return;
     const std::string type =
         fmt::format("Plain<{}, {}, {}, {}>", type_of(node_.dtype), type_of(accumulator_of(node_.dtype)), rows, padded);
     const auto add_pass = [&](std::string_view name, int64_t blocks, bool has_tiles) {
-      add(fmt::format("attention_{}", name), attention_plain_templates(), kPlainThreads, 1,
+      add(fmt::format("attention_{}", name.substr(0, name.find('<'))), attention_plain_templates(), kPlainThreads, 1,
           fmt::format("{}::{}(p, blockIdx.x, memory)", type, name), blocks,
           has_tiles ? plain_bytes(rows, padded, tiles, score_tiles) : 0);
     };
     const int64_t over_rows = blocks_of(form_.rows, rows) * query_matrices();
-    if (is_forward()) return add_pass("forward", over_rows, true);
+    if (is_forward()) {
+      const int64_t shares = are_few ? plain_shares(over_rows) : 1;
+      add_pass(fmt::format("forward<{}>", shares), over_rows * shares, true);
+      if (shares == 1) return;
+      passes_.back().workspace_bytes =
+          static_cast<uint64_t>(over_rows * shares * rows * (padded + 2)) * size_of(accumulator_of(node_.dtype));
+      return add_pass(fmt::format("add_shares<{}>", shares),
+                      blocks_of(query_matrices() * form_.rows * padded, kPlainThreads), false);
+    }
     add_pass("deltas", blocks_of(query_matrices() * form_.rows, 16), false);
     passes_.back().workspace_bytes = lines() * size_of(accumulator_of(node_.dtype));
     add_pass("key_pass", blocks_of(form_.keys, rows) * key_matrices(), true);

@@ -15,6 +15,7 @@ struct AttentionTarget {
   uint64_t shared_bytes = uint64_t{227} << 10;  // the most that a block may use
   bool has_group_products = true;               // wgmma: of compute capability 9.0 alone
   int multiprocessors = 132;
+  bool has_clusters = true;  // of blocks: from compute capability 9.0 on
 };
 
 /// A kernel whose only argument is attention::Arguments; CudaKernel::blocks and threads_x say how it is launched.

@@ -1,7 +1,8 @@
-// Matrix products of floats, by cuBLASLt.
+// Matrix products of floats, by cuBLASLt; those with a vector by kernels of our own.
 
 #include "backend/cuda/libraries/libraries.h"
 #include "backend/cuda/libraries/node_gemm.h"
+#include "backend/cuda/libraries/vector_products.h"
 #include "exec/matrix_layout.h"
 
 namespace tsl::cuda {
@@ -48,11 +49,13 @@ class ProductsProvider final : public exec::OpKernelProvider {
   std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
     if (node.op != Op::matmul || !is_float(node.dtype)) return nullptr;
     const NodeGemm gemm(node, gpu_.options.tf32);
+    if (std::unique_ptr<exec::OpKernel> kernel = vector_product_kernel(node, gemm, gpu_)) return kernel;
     return std::make_unique<ProductKernel>(node, gemm, gemm.is_empty() ? nullptr : &matmul());
   }
   bool has_epilogue(const graph::Node& node) override {
     if (node.op != Op::matmul || !is_float(node.dtype)) return false;
     const NodeGemm gemm(node, gpu_.options.tf32);
+    if (is_vector_product(gemm.gemm())) return false;
     gpu_.device.make_current();
     return gemm.is_call() && matmul().has_epilogue(gemm.gemm());
   }

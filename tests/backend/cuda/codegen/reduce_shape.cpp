@@ -117,7 +117,7 @@ TEST_CASE("columns that stay in registers have threads enough for that, and are 
 }
 
 TEST_CASE("blocks of threads read whole rows of narrow arrays, and several columns a thread of wide ones") {
-  CHECK(columns_text(columns_of(1, 4'800'000, 3)) == "3x1 128");
+  CHECK(columns_text(columns_of(1, 4'800'000, 3)) == "3x1 64");
   CHECK(columns_text(columns_of(1, 2'000'000, 32)) == "32x1 16");
   CHECK(columns_text(columns_of(1, 2'000'000, 32), 4) == "8x4 64");
   CHECK(columns_text(columns_of(1, 100'000, 8192), 4) == "32x4 16");

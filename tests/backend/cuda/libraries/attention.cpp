@@ -72,6 +72,35 @@ TEST_CASE("16-bit attention is for tensor cores, other attention and wide halves
   }
 }
 
+TEST_CASE("few rows look at shares of the keys, in a cluster where there is one") {
+  const auto passes = [](int64_t rows, int64_t keys, const AttentionTarget& target) {
+    const Lying query = plain({1, 4, rows, 64}, DType::bf16), key = plain({1, 2, keys, 64}, DType::bf16);
+    const Graph graph = one_op(Op::attention, {query, key, key}, {}, {DType::bf16, query.view.shape});
+    return attention_passes(graph[3], target);
+  };
+  const AttentionPass one = passes(1, 4096, {}).front();
+  CHECK(one.kernel.blocks == 16);
+  CHECK(one.kernel.text.bounds.find("__cluster_dims__(8)") != std::string::npos);
+  CHECK(passes(1, 4096, {}).size() == 1);
+  CHECK(passes(1, 200, {}).front().kernel.blocks == 2);
+  CHECK(passes(16, 4096, {}).front().kernel.blocks == 32);
+  const std::vector<AttentionPass> old = passes(1, 4096, {.has_clusters = false});
+  REQUIRE(old.size() == 2);
+  CHECK(old.front().kernel.blocks == 64);
+  CHECK(old.front().workspace_bytes == 64 * (16 * 64 + 32) * sizeof(float));
+  CHECK(passes(17, 4096, {}).front().kernel.readable != one.kernel.readable);
+}
+
+TEST_CASE("few rows of f32 look at shares of the keys, which a second kernel adds") {
+  const Lying query = plain({1, 4, 2, 64}, DType::f32), key = plain({1, 2, 4096, 64}, DType::f32);
+  const Graph graph = one_op(Op::attention, {query, key, key}, {}, {DType::f32, query.view.shape});
+  const std::vector<AttentionPass> passes = attention_passes(graph[3], {});
+  REQUIRE(passes.size() == 2);
+  CHECK(passes.front().kernel.blocks == 4 * 32);
+  CHECK(passes.front().workspace_bytes == 4 * 32 * 16 * 66 * sizeof(float));
+  CHECK(passes.back().kernel.blocks == 2);
+}
+
 TEST_CASE("small shared memory makes plain tiles smaller") {
   const AttentionPass large = passes_of(DType::f32, 64, {}, false).front();
   const AttentionPass small = passes_of(DType::f32, 64, {}, false, {true, uint64_t{48} << 10}).front();
@@ -95,5 +124,8 @@ TEST_CASE("kernels of attention compile") {
         CHECK_FALSE(compile_only(*nvrtc, {pass.kernel.name(), pass.kernel.source()}, arch).empty());
       }
     }
+    for (const AttentionPass& pass :
+         passes_of(dtype, columns, attrs, false, {.has_clusters = std::string_view(arch) >= "sm_90"}, 12))
+      CHECK_FALSE(compile_only(*nvrtc, {pass.kernel.name(), pass.kernel.source()}, arch).empty());
   }
 }

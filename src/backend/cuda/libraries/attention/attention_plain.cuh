@@ -98,7 +98,12 @@ template <class T, class A, int B, int D> struct Plain {
     return x;
   }
 
-  static ATTENTION_FN void forward(const Arguments& p, unsigned block, char* memory) {
+  // What a share of the keys leaves in the workspace: sums of values, greatest scores and sums of powers.
+  static constexpr int kLeft = B * (D + 2);
+
+  /// A block goes through one of SHARES shares of the keys. If there are several, add_shares() adds what they leave.
+  template <int SHARES> static ATTENTION_FN void forward(const Arguments& p, unsigned index, char* memory) {
+    const unsigned block = index / SHARES;
     const int blocks = (p.rows + B - 1) / B, matrices = p.batch * p.heads;
     const int number = block % matrices, batch = number / p.heads, head = number % p.heads,
               group = head / (p.heads / p.groups);
@@ -115,7 +120,9 @@ template <class T, class A, int B, int D> struct Plain {
 #pragma unroll
     for (int i = 0; i < kEach; ++i) most[i] = -infinity<A>(), total[i] = A(0);
     const A scale = static_cast<A>(p.scale), cap = static_cast<A>(p.cap);
-    for (int at = range.first / B * B; at < range.end; at += B) {
+    const int begin = range.first / B, share = (max(0, (range.end + B - 1) / B - begin) + SHARES - 1) / SHARES;
+    const int from = (begin + (int)(index % SHARES) * share) * B, to = min(range.end, from + share * B);
+    for (int at = from; at < to; at += B) {
       __syncthreads();
       fill(keys, matrix(p.key, batch, group) + at * p.key.row, p.key.row, p.keys - at, p.width);
       fill(values, matrix(p.value, batch, group) + at * p.value.row, p.value.row, p.keys - at, p.value_width);
@@ -147,6 +154,7 @@ template <class T, class A, int B, int D> struct Plain {
       __syncthreads();
       add_product(out, scores, values);
     }
+    if constexpr (SHARES > 1) return leave(static_cast<A*>(p.delta) + (long long)index * kLeft, out, most, total);
     A inverse[kEach];
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
@@ -159,6 +167,44 @@ template <class T, class A, int B, int D> struct Plain {
     if (p.results[0])
       store(static_cast<T*>(p.results[0]) + ((long long)number * p.rows + first) * p.value_width, out, inverse,
             p.rows - first, p.value_width);
+  }
+
+  static ATTENTION_FN void leave(A* to, const Sums& out, const A (&most)[kEach], const A (&total)[kEach]) {
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      const int row = down() + 16 * i;
+#pragma unroll
+      for (int c = 0; c < kColumns; ++c)
+        to[row * D + kVector * across() + 16 * kVector * (c / kVector) + c % kVector] = out[i][c];
+      if (across() == 0) to[B * D + row] = most[i], to[B * (D + 1) + row] = total[i];
+    }
+  }
+  /// Adds the shares of the keys in their order, where B rows are all of query: a thread for each element.
+  template <int SHARES> static ATTENTION_FN void add_shares(const Arguments& p, unsigned block, char*) {
+    const long long e = (long long)block * kThreads + threadIdx.x, line = e / D;
+    const int column = e % D, row = line % p.rows, number = line / p.rows;
+    if (line >= (long long)p.batch * p.heads * p.rows || column >= p.value_width) return;
+    const int matrices = p.batch * p.heads, blocks = (p.rows + B - 1) / B;
+    const long long owner = (long long)(blocks - 1 - row / B) * matrices + number;
+    const A* const from = static_cast<const A*>(p.delta) + owner * SHARES * kLeft;
+    const int at = row % B;
+    A most = -infinity<A>(), total = A(0), sum = A(0);
+#pragma unroll
+    for (int s = 0; s < SHARES; ++s) {
+      const A x = from[s * kLeft + B * D + at];
+      most = most < x ? x : most;
+    }
+    const A shift = most == -infinity<A>() ? A(0) : most;
+#pragma unroll
+    for (int s = 0; s < SHARES; ++s) {
+      const A* const share = from + s * kLeft;
+      const A weight = s_exp(share[B * D + at] - shift);
+      total = fused(share[B * (D + 1) + at], weight, total);
+      sum = fused(share[at * D + column], weight, sum);
+    }
+    if (p.results[0])
+      static_cast<T*>(p.results[0])[line * p.value_width + column] = s_cast<T>(total == A(0) ? A(0) : sum / total);
+    if (p.lse && column == 0) static_cast<A*>(p.lse)[line] = total == A(0) ? -infinity<A>() : most + s_log(total);
   }
 
   static ATTENTION_FN void deltas(const Arguments& p, unsigned block, char*) {

@@ -5,6 +5,77 @@ namespace tsl::cuda::attention {
 
 // ---- Forward ---------------------------------------------------------------------------------------------------
 
+/// exp(scores) = exp2(products * factor), where the factor is above 0 so that the greatest product makes the greatest
+/// score.
+template <bool CAP> ATTENTION_FN float factor_of(const Arguments& p) {
+  return fmaxf((float)fabs(CAP ? p.cap : p.scale) * kLog2E, 1e-30f);
+}
+
+/// What a warp has of its rows after some keys: the greatest product, and sums of powers and of values. A thread has a
+/// share of `total`.
+template <int MT, int D, bool CAP> struct RowSums {
+  float most[MT][2], total[MT][2];
+  Scores<MT, D> out;
+  float factor, ratio;
+  bool is_negated;
+
+  ATTENTION_FN explicit RowSums(const Arguments& p)
+      : factor(factor_of<CAP>(p)), ratio((float)(p.scale / p.cap)), is_negated(!CAP && p.scale < 0) {
+    clear<MT, D>(out);
+#pragma unroll
+    for (int m = 0; m < MT; ++m)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) most[m][h] = -infinity<float>(), total[m][h] = 0.0f;
+  }
+  /// Turns products with more keys into powers, by which their values are to be added to `out`. is_seen(m, h, column):
+  /// whether a row of the thread looks at a key.
+  template <int KEYS, class Seen> ATTENTION_FN void absorb(Scores<MT, KEYS>& s, bool is_whole, const Seen& is_seen) {
+#pragma unroll
+    for (int m = 0; m < MT; ++m) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        if constexpr (CAP) {
+#pragma unroll
+          for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+            for (int e = 2 * h; e < 2 * h + 2; ++e) s[m][n][e] = tanh_of(s[m][n][e] * ratio);
+        }
+        if (is_negated) {
+#pragma unroll
+          for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+            for (int e = 2 * h; e < 2 * h + 2; ++e) s[m][n][e] = -s[m][n][e];
+        }
+        if (!is_whole) {
+#pragma unroll
+          for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+            for (int e = 0; e < 2; ++e)
+              if (!is_seen(m, h, 8 * n + 2 * (threadIdx.x & 3) + e)) s[m][n][2 * h + e] = -infinity<float>();
+        }
+        float high = most[m][h];
+#pragma unroll
+        for (int n = 0; n < KEYS / 8; ++n) high = fmaxf(high, fmaxf(s[m][n][2 * h], s[m][n][2 * h + 1]));
+        high = quad_max(high);
+        const float shift = high == -infinity<float>() ? 0.0f : high * factor;
+        const float shrink = exp2_of(__fmaf_rn(most[m][h], factor, -shift));
+        most[m][h] = high;
+        float sum = total[m][h] * shrink;
+#pragma unroll
+        for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+          for (int e = 2 * h; e < 2 * h + 2; ++e) {
+            s[m][n][e] = exp2_of(__fmaf_rn(s[m][n][e], factor, -shift));
+            sum += s[m][n][e];
+          }
+        total[m][h] = sum;
+#pragma unroll
+        for (int n = 0; n < D / 8; ++n) out[m][n][2 * h] *= shrink, out[m][n][2 * h + 1] *= shrink;
+      }
+    }
+  }
+};
+
 /// W warps compute W * MT * 16 rows of the result, KEYS keys at a time.
 template <bool BF, int D, int MT, int W, int KEYS, bool CAP> struct ForwardPass {
   static constexpr int kRows = W * MT * 16, kThreads = W * 32;
@@ -39,19 +110,8 @@ template <bool BF, int D, int MT, int W, int KEYS, bool CAP> struct ForwardPass 
                                     p.width, p.query.is_wide);
     if (begin < end) fetch(begin);
 
-    Scores<MT, D> out;
-    clear<MT, D>(out);
-    float most[MT][2], total[MT][2];
-#pragma unroll
-    for (int m = 0; m < MT; ++m)
-#pragma unroll
-      for (int h = 0; h < 2; ++h) most[m][h] = -infinity<float>(), total[m][h] = 0.0f;
+    RowSums<MT, D, CAP> sums(p);
     LeftRows<MT, D, kKept> rows;
-    const float ratio = (float)(p.scale / p.cap);
-    // exp(scores) = exp2(s * factor), which is above 0 so that the greatest s makes the greatest score.
-    const float factor = fmaxf((float)fabs(CAP ? p.cap : p.scale) * kLog2E, 1e-30f);
-    const bool is_negated = !CAP && p.scale < 0;
-
     for (int i = begin; i < end; ++i) {
       wait_for_copies<0>();
       __syncthreads();
@@ -62,51 +122,10 @@ template <bool BF, int D, int MT, int W, int KEYS, bool CAP> struct ForwardPass 
       clear<MT, KEYS>(s);
       add_product_of_rows<BF, MT, KEYS, D, kKept>(s, rows, queries, own - first, keys_at(i));
       const bool is_whole = are_visible(p, own, MT * 16, i * KEYS, KEYS);
-#pragma unroll
-      for (int m = 0; m < MT; ++m) {
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          if constexpr (CAP) {
-#pragma unroll
-            for (int n = 0; n < KEYS / 8; ++n)
-#pragma unroll
-              for (int e = 2 * h; e < 2 * h + 2; ++e) s[m][n][e] = tanh_of(s[m][n][e] * ratio);
-          }
-          if (is_negated) {
-#pragma unroll
-            for (int n = 0; n < KEYS / 8; ++n)
-#pragma unroll
-              for (int e = 2 * h; e < 2 * h + 2; ++e) s[m][n][e] = -s[m][n][e];
-          }
-          if (!is_whole) {
-            const int row = own + 16 * m + 8 * h + lane / 4;
-#pragma unroll
-            for (int n = 0; n < KEYS / 8; ++n)
-#pragma unroll
-              for (int e = 0; e < 2; ++e)
-                if (!is_visible(p, row, i * KEYS + 8 * n + 2 * (lane & 3) + e)) s[m][n][2 * h + e] = -infinity<float>();
-          }
-          float high = most[m][h];
-#pragma unroll
-          for (int n = 0; n < KEYS / 8; ++n) high = fmaxf(high, fmaxf(s[m][n][2 * h], s[m][n][2 * h + 1]));
-          high = quad_max(high);
-          const float shift = high == -infinity<float>() ? 0.0f : high * factor;
-          const float shrink = exp2_of(__fmaf_rn(most[m][h], factor, -shift));
-          most[m][h] = high;
-          float sum = total[m][h] * shrink;
-#pragma unroll
-          for (int n = 0; n < KEYS / 8; ++n)
-#pragma unroll
-            for (int e = 2 * h; e < 2 * h + 2; ++e) {
-              s[m][n][e] = exp2_of(__fmaf_rn(s[m][n][e], factor, -shift));
-              sum += s[m][n][e];
-            }
-          total[m][h] = sum;
-#pragma unroll
-          for (int n = 0; n < D / 8; ++n) out[m][n][2 * h] *= shrink, out[m][n][2 * h + 1] *= shrink;
-        }
-      }
-      add_product<BF, MT, KEYS, D>(out, s, values_at(i));
+      sums.template absorb<KEYS>(s, is_whole, [&](int m, int h, int column) {
+        return is_visible(p, own + 16 * m + 8 * h + lane / 4, i * KEYS + column);
+      });
+      add_product<BF, MT, KEYS, D>(sums.out, s, values_at(i));
     }
     float* const lse = static_cast<float*>(p.lse);
     float inverse[MT][2];
@@ -114,16 +133,16 @@ template <bool BF, int D, int MT, int W, int KEYS, bool CAP> struct ForwardPass 
     for (int m = 0; m < MT; ++m)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const float sum = quad_sum(total[m][h]);
+        const float sum = quad_sum(sums.total[m][h]);
         inverse[m][h] = sum > 0.0f ? 1.0f / sum : sum == 0.0f ? 0.0f : sum;
         const int row = own + 16 * m + 8 * h + lane / 4;
         if (lse && (lane & 3) == 0 && row < p.rows)
           lse[(long long)number * p.rows + row] =
-              sum == 0.0f ? -infinity<float>() : __fmaf_rn(most[m][h], factor, log2_of(sum)) * kLn2;
+              sum == 0.0f ? -infinity<float>() : __fmaf_rn(sums.most[m][h], sums.factor, log2_of(sum)) * kLn2;
       }
     if (p.results[0])
       store_rows<BF, MT, D>(static_cast<unsigned short*>(p.results[0]) + (long long)number * p.rows * p.value_width,
-                            out, inverse, own, p.rows, p.value_width);
+                            sums.out, inverse, own, p.rows, p.value_width);
   }
 };
 

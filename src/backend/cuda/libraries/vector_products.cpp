@@ -1,0 +1,150 @@
+#include "backend/cuda/libraries/vector_products.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "backend/cuda/codegen/writer.h"
+#include "exec/matrix_layout.h"
+
+namespace tsl::cuda {
+
+namespace {
+
+constexpr int64_t kLeastExtent = 32;  // of the matrix
+constexpr int64_t kWideBytes = 16;    // of a read
+constexpr int64_t kMostBlocks = int64_t{1} << 30;
+
+// The fastest of those measured on an H100 (November 2026), against cuBLASLt's.
+constexpr int64_t kThreads = 256, kMostLanes = 128, kLeastLanes = 8;
+constexpr int64_t kLanesInAll = int64_t{132} << 10;  // that keep a GPU busy
+
+int64_t ceil_of(int64_t extent, int64_t of_block) { return (extent + of_block - 1) / of_block; }
+
+/// Finds the kernel and the arguments of one product.
+class Choice {
+ public:
+  explicit Choice(const Gemm& gemm)
+      : gemm_(gemm),
+        width_(kWideBytes / static_cast<int64_t>(size_of(gemm.dtype))),
+        is_vector_first_(gemm.m <= gemm.n),
+        count_(std::max(gemm.m, gemm.n)),
+        are_summands_adjacent_((is_vector_first_ ? gemm.b : gemm.a).transposed == is_vector_first_) {}
+
+  bool is_suitable() const {
+    if (size_of(gemm_.dtype) > 4 || std::min(gemm_.m, gemm_.n) != 1) return false;
+    if (std::min(count_, gemm_.k) < kLeastExtent || std::max(count_, gemm_.k) > INT32_MAX / 2) return false;
+    return are_summands_adjacent_ && gemm_.k % width_ == 0 && gemm_.batch > 0 && blocks() <= kMostBlocks;
+  }
+
+  VectorProduct make() const {
+    VectorProduct product;
+    CudaKernel& kernel = product.kernel;
+    kernel.readable = "k_vector_product";
+    kernel.text.header = vector_product_templates();
+    kernel.text.bounds = fmt::format("__launch_bounds__({})", kThreads);
+    kernel.text.parameters = "const tsl::cuda::vector_product::Arguments p";
+    kernel.text.body = fmt::format(
+        "  using Product = tsl::cuda::vector_product::AlongRows<{}, {}>;\n"
+        "  __shared__ float shared[Product::kShared];\n"
+        "  Product::run(p, shared);\n",
+        type_of(gemm_.dtype), lanes());
+    kernel.blocks = blocks();
+    kernel.threads_x = static_cast<int>(kThreads);
+    fill(product);
+    return product;
+  }
+
+ private:
+  /// The threads of a result.
+  int64_t lanes() const {
+    int64_t lanes = kLeastLanes;
+    while (lanes < kMostLanes && 2 * lanes * count_ * gemm_.batch <= kLanesInAll && lanes * width_ < gemm_.k)
+      lanes *= 2;
+    return lanes;
+  }
+  int64_t blocks() const { return ceil_of(count_, kThreads / lanes()) * gemm_.batch; }
+
+  void fill(VectorProduct& product) const {
+    const MatrixOperand &vector = is_vector_first_ ? gemm_.a : gemm_.b, &matrix = is_vector_first_ ? gemm_.b : gemm_.a;
+    const auto is_multiple = [&](int64_t stride) { return stride % width_ == 0; };
+    vector_product::Arguments& p = product.arguments;
+    p = {};
+    p.vector_step = vector.transposed != is_vector_first_ ? 1 : vector.leading;
+    p.vector_batch = vector.batch_stride;
+    p.matrix_step = matrix.leading;
+    p.matrix_batch = matrix.batch_stride;
+    p.count = static_cast<int>(count_);
+    p.depth = static_cast<int>(gemm_.k);
+    product.is_vector_first = is_vector_first_;
+    product.can_matrix_be_wide = is_multiple(p.matrix_step) && is_multiple(p.matrix_batch);
+    product.can_vector_be_wide = p.vector_step == 1 && is_multiple(p.vector_batch);
+  }
+
+  const Gemm& gemm_;
+  int64_t width_;
+  bool is_vector_first_;
+  int64_t count_;
+  bool are_summands_adjacent_;  // in the matrix: cuBLASLt is as fast where results are
+};
+
+class VectorProductKernel final : public exec::OpKernel {
+ public:
+  VectorProductKernel(const graph::Node& node, const NodeGemm& gemm, Gpu& gpu)
+      : gpu_(gpu), product_(*vector_product_of(gemm.gemm())) {
+    for (size_t i = 0; i < 2; ++i) {
+      if (gemm.needs_copy(i)) orders_[i] = exec::matrix_layout(node.args[i].layout).ordered;
+    }
+    CudaKernel* const kernel = &product_.kernel;
+    function_ = gpu.kernels.get_many(std::span(&kernel, 1)).front();
+  }
+
+  std::string name() const override { return "matmul (vector)"; }
+  const Layout* order_of(size_t operand, const Layout&) const override {
+    return orders_[operand] ? &*orders_[operand] : nullptr;
+  }
+  bool is_recordable() const override { return true; }
+  bool can_record(const exec::OpCall&) override { return has_run_; }
+
+  void run(const exec::OpCall& call) override {
+    const auto is_aligned = [](const void* x) { return reinterpret_cast<uintptr_t>(x) % kWideBytes == 0; };
+    const size_t vector = product_.is_vector_first ? 0 : 1;
+    vector_product::Arguments arguments = product_.arguments;
+    arguments.vector = call.operands[vector];
+    arguments.matrix = call.operands[1 - vector];
+    arguments.out = call.results[0];
+    arguments.is_vector_wide = product_.can_vector_be_wide && is_aligned(arguments.vector);
+    arguments.is_matrix_wide = product_.can_matrix_be_wide && is_aligned(arguments.matrix);
+    void* pointer = &arguments;
+    const CudaKernel& kernel = product_.kernel;
+    gpu_.device.check(gpu_.device.driver().cuLaunchKernel(function_, static_cast<unsigned>(kernel.blocks), 1, 1,
+                                                          static_cast<unsigned>(kernel.threads_x), 1, 1, 0,
+                                                          gpu_.device.stream(), &pointer, nullptr),
+                      "launching a product with a vector");
+    has_run_ = true;
+  }
+
+ private:
+  Gpu& gpu_;
+  VectorProduct product_;
+  std::optional<Layout> orders_[2];
+  CUfunction function_ = nullptr;
+  bool has_run_ = false;  // the driver has loaded the kernel
+};
+
+}  // namespace
+
+bool is_vector_product(const Gemm& gemm) { return Choice(gemm).is_suitable(); }
+
+std::optional<VectorProduct> vector_product_of(const Gemm& gemm) {
+  const Choice choice(gemm);
+  if (!choice.is_suitable()) return {};
+  return choice.make();
+}
+
+std::unique_ptr<exec::OpKernel> vector_product_kernel(const graph::Node& node, const NodeGemm& gemm, Gpu& gpu) {
+  if (node.epilogue != graph::Epilogue() || !is_vector_product(gemm.gemm())) return nullptr;
+  return std::make_unique<VectorProductKernel>(node, gemm, gpu);
+}
+
+}  // namespace tsl::cuda

@@ -1,0 +1,34 @@
+// Products of a matrix and a vector by kernels of our own, which read the matrix as fast as memory gives it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "backend/cuda/driver/gpu.h"
+#include "backend/cuda/libraries/node_gemm.h"
+#include "backend/cuda/libraries/vector_product_arguments.h"
+#include "backend/cuda/source/cuda_kernel.h"
+#include "exec/op_kernel.h"
+
+namespace tsl::cuda {
+
+/// A kernel whose only argument is vector_product::Arguments.
+struct VectorProduct {
+  CudaKernel kernel;
+  vector_product::Arguments arguments;  // without addresses and what depends on them
+  bool is_vector_first = true;
+  bool can_matrix_be_wide = false, can_vector_be_wide = false;  // by the strides
+};
+
+/// Returns the kernel of a product by its dtype, extents and orders; none: cuBLASLt is to compute it.
+std::optional<VectorProduct> vector_product_of(const Gemm& gemm);
+/// Whether there is one, whatever the product's epilogue is.
+bool is_vector_product(const Gemm& gemm);
+/// Returns what computes a node; null: cuBLASLt is to do it. Strides and addresses change no bits.
+std::unique_ptr<exec::OpKernel> vector_product_kernel(const graph::Node& node, const NodeGemm& gemm, Gpu& gpu);
+
+/// The text in front of these kernels.
+std::string_view vector_product_templates();
+
+}  // namespace tsl::cuda
