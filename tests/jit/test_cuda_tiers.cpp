@@ -186,8 +186,9 @@ bool has(const CorpusProgram& program, const char* text) { return program.code.f
 
 bool has_products(const CorpusProgram& program) {
   // Derivatives of factorisations are products.
-  for (const char* product : {" @ ", "matmul", "einsum", "nn.", "conv2d", "conv(", "conv_transpose(", "attention",
-                              "solve(", "qr(", "svd(", "lu_factor(", "fft(", "fft_pairs(", " eig(", "eig_pairs("}) {
+  for (const char* product :
+       {" @ ", "matmul", "einsum", "nn.", "conv2d", "conv(", "conv_transpose(", "attention", "models/", "solve(", "qr(",
+        "svd(", "lu_factor(", "fft(", "fft_pairs(", " eig(", "eig_pairs("}) {
     if (has(program, product)) return true;
   }
   return false;
@@ -276,7 +277,7 @@ TEST_CASE("the language's scripts run alike on all tiers of a GPU", "[cuda]") {
     return program.path.rfind("tests/lang/", 0) != 0 && has_products(program);
   };
   const auto bounds_of = [&](const CorpusProgram& program) {
-    return Bounds{is_inexact(program) ? kInexactBound : 0, {}};
+    return Bounds{is_inexact(program) ? kInexactBound : has(program, "f64") ? kFunctionBound : 0, {}};
   };
   const Gone gone = check_all(corpus_scripts(), bounds_of, is_inexact);
   CAPTURE(gone.names);
