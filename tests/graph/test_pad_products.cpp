@@ -79,6 +79,14 @@ TEST_CASE("what is computed of a larger product reads it in place", "[pad]") {
   CHECK(names(p.plan()) == "assign_view assign_view matmul relu");
 }
 
+TEST_CASE("an op with a kernel of its own reads the copy, as it would eagerly", "[pad]") {
+  Product p;
+  Attrs along;
+  along.axis = 1;
+  give(p.graph, p.graph.add(op_def(Op::cumsum), {read(p.graph, p.product)}, along, {DType::f32, {6, 9}}, Span{}, 1));
+  CHECK(names(p.plan()) == "assign_view assign_view matmul copy cumsum");
+}
+
 TEST_CASE("an order that no strides express takes the copy", "[pad]") {
   Product p;
   Arg flat = read(p.graph, p.product);

@@ -34,8 +34,12 @@ class ProductPadding {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       Node node = graph_[id];
       const std::optional<PaddedProduct> larger = may_pad(node) ? padded_(node) : std::nullopt;
+      // Libraries choose by layouts, and must see those of eager execution. Of products only extents count.
+      const bool may_view = !node.is_input && (fuses(node.def()) || node.op == Op::matmul);
       for (Arg& arg : node.args) {
-        if (arg.is_tensor()) arg = renamed(arg);
+        if (!arg.is_tensor()) continue;
+        if (may_view) arg = renamed(arg);
+        else arg.node = copier_.renamed(arg.node);
       }
       if (larger) pad(id, std::move(node), *larger);
       else copier_.replace(id, copier_.add(std::move(node)));
