@@ -25,6 +25,12 @@ NodeId concat(Graph& g, std::vector<Arg> operands, int axis) {
   return g.add(op_def(Op::concat), std::move(operands), attrs, {dtype, shape}, Span{}, g.size());
 }
 
+/// A device whose kernels branch by part.
+struct Branching : Target {
+  bool has_epilogue(const Node&) override { return false; }
+  DeviceTraits traits() const override { return {.branches_by_part = true}; }
+};
+
 /// Adds x with a part replaced.
 NodeId write(Graph& g, NodeId x, const Layout& part, Arg value) {
   Attrs attrs;
@@ -140,10 +146,7 @@ TEST_CASE("a concat of what costs much is computed once", "[parts]") {
 }
 
 TEST_CASE("where kernels branch by part, a concat that ends a kernel computes what costs much", "[parts]") {
-  struct Branching : Target {
-    bool has_epilogue(const Node&) override { return false; }
-    DeviceTraits traits() const override { return {.branches_by_part = true}; }
-  } target;
+  Branching target;
   const auto kernels = [&](int operands, bool is_read_on) {
     Graph g;
     std::vector<Arg> parts;
@@ -158,10 +161,7 @@ TEST_CASE("where kernels branch by part, a concat that ends a kernel computes wh
 }
 
 TEST_CASE("where kernels branch by part, what shares rows with a reduction stays with it", "[parts]") {
-  struct Branching : Target {
-    bool has_epilogue(const Node&) override { return false; }
-    DeviceTraits traits() const override { return {.branches_by_part = true}; }
-  } target;
+  Branching target;
   Graph g;
   const Shape shape{kMany / 64, 64};
   const NodeId x = input(g, shape), y = input(g, shape);
@@ -176,10 +176,7 @@ TEST_CASE("where kernels branch by part, what shares rows with a reduction stays
 }
 
 TEST_CASE("where kernels branch by part, short rows may be divided", "[parts]") {
-  struct Branching : Target {
-    bool has_epilogue(const Node&) override { return false; }
-    DeviceTraits traits() const override { return {.branches_by_part = true}; }
-  } target;
+  Branching target;
   Graph g;
   const NodeId a = input(g, {100, 2}), b = input(g, {100, 3});
   give(g, add(g, Op::exp, {read(g, concat(g, {read(g, a), read(g, b)}, 1))}));

@@ -8,6 +8,28 @@
 
 namespace tsl::graph {
 
+/// Reads all elements of a node in their order.
+inline Arg all_of(NodeId id, const Shape& shape) {
+  Arg arg;
+  arg.node = id;
+  arg.layout = Layout::contiguous(shape);
+  return arg;
+}
+
+/// Makes a node of the dtype and the place in the program that another has, without operands.
+inline Node node_like(const Node& like, Op op, const Shape& shape) {
+  Node node;
+  node.op = op;
+  node.dtype = like.dtype;
+  node.shape = shape;
+  node.span = like.span;
+  node.is_backward = like.is_backward;
+  node.range = like.range;
+  node.work = like.work;
+  node.order = like.order;
+  return node;
+}
+
 /// Copies selected nodes of a graph to a new one, with operands renumbered.
 class Copier {
  public:

@@ -87,14 +87,6 @@ int64_t reduced_count(const Node& reduction) {
   return count;
 }
 
-/// Reads all elements of a node of this shape.
-Arg all_of(NodeId id, const Shape& shape) {
-  Arg arg;
-  arg.node = id;
-  arg.layout = Layout::contiguous(shape);
-  return arg;
-}
-
 /// Decomposes node `id`, a logsumexp: with the maximum g of each row, log(sum(exp(x - g))) + g. An infinite or NaN g is
 /// replaced by 0, since exp() then gives the right result by itself. Over no elements: log(sum(exp(x))).
 void decompose_logsumexp(const Graph& graph, NodeId id, Copier& copier) {

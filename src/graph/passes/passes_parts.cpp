@@ -102,15 +102,7 @@ std::vector<Part> parts_of(const Node& producer, const Part& part, const Shape& 
 std::optional<Node> node_of_parts(const Node& like, const Shape& shape, std::vector<Part> parts, Op made_from,
                                   bool branches) {
   if (parts.empty() || parts.size() > kMaxParts) return std::nullopt;
-  Node node;
-  node.op = Op::copy;
-  node.dtype = like.dtype;
-  node.shape = shape;
-  node.span = like.span;
-  node.is_backward = like.is_backward;
-  node.range = like.range;
-  node.work = like.work;
-  node.order = like.order;
+  Node node = node_like(like, Op::copy, shape);
   const bool is_copy = parts.size() == 1 && parts[0].within.empty() && parts[0].arg.is_tensor();
   for (Part& part : parts) {
     if (part.arg.is_tensor() && reads_across(part.arg.layout)) return std::nullopt;
@@ -333,9 +325,7 @@ class PartViews {
     if (!made) return arg;
     if (!made->has_parts()) return made->args[0];  // a view of one operand, of which nothing is computed again
     if (!may_repeat(arg.node)) return arg;
-    Arg out;
-    out.node = copier_.add(std::move(*made));
-    out.layout = Layout::contiguous(shape);
+    Arg out = all_of(copier_.add(std::move(*made)), shape);
     old_of_.resize(copier_.made().size(), kNoNode);
     return out;
   }
@@ -453,7 +443,7 @@ class Embedding {
       operand = *embedded;
     }
     node.shape = shape;
-    return whole(copier_.add(std::move(node)), shape);
+    return all_of(copier_.add(std::move(node)), shape);
   }
 
   /// Reads a tensor within bounds: parts as its operands, unless it is in memory.
@@ -470,14 +460,7 @@ class Embedding {
     std::optional<Node> node = node_of_parts(producer, shape, std::move(parts), made_from, branches_);
     if (!node) return std::nullopt;
     if (!node->has_parts()) return node->args[0];
-    return whole(copier_.add(std::move(*node)), shape);
-  }
-
-  static Arg whole(NodeId made, const Shape& shape) {
-    Arg arg;
-    arg.node = made;
-    arg.layout = Layout::contiguous(shape);
-    return arg;
+    return all_of(copier_.add(std::move(*node)), shape);
   }
 
   const Graph& graph_;

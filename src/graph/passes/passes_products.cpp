@@ -74,8 +74,9 @@ class ProductPadding {
     node.args[0] = padded(node, node.args[0], larger.a_in_columns, larger.m, larger.k);
     node.args[1] = padded(node, node.args[1], larger.b_in_columns, larger.k, larger.n);
     node.shape = with_matrices(shape, larger.m, larger.n);
-    Node copy = like(node, Op::copy, shape);
-    Arg view = whole(copier_.add(std::move(node)));
+    Node copy = node_like(node, Op::copy, shape);
+    const Shape larger_shape = node.shape;
+    Arg view = all_of(copier_.add(std::move(node)), larger_shape);
     view.layout.shape = shape;
     copy.args = {view};
     copier_.replace(id, copier_.add(std::move(copy)));
@@ -92,38 +93,17 @@ class ProductPadding {
       std::swap(rows, columns);
     }
     const Shape larger = with_matrices(shape, rows, columns);
-    Node zeros = like(product, Op::fill, larger);
+    Node zeros = node_like(product, Op::fill, larger);
     zeros.attrs.shape = larger;
     zeros.attrs.dtype = product.dtype;
     zeros.args.emplace_back().scalar = Scalar::of(0.0);
-    Node write = like(product, Op::assign_view, larger);
+    Node write = node_like(product, Op::assign_view, larger);
     write.attrs.view = Layout::contiguous(larger);
     write.attrs.view.shape = value.layout.shape;
-    write.args = {whole(copier_.add(std::move(zeros))), std::move(value)};
-    Arg made = whole(copier_.add(std::move(write)));
+    write.args = {all_of(copier_.add(std::move(zeros)), larger), std::move(value)};
+    Arg made = all_of(copier_.add(std::move(write)), larger);
     if (in_columns) made.layout = transposed(made.layout);
     return made;
-  }
-
-  /// Makes a node of the product's place in the program.
-  static Node like(const Node& product, Op op, const Shape& shape) {
-    Node node;
-    node.op = op;
-    node.dtype = product.dtype;
-    node.shape = shape;
-    node.span = product.span;
-    node.is_backward = product.is_backward;
-    node.range = product.range;
-    node.work = product.work;
-    node.order = product.order;
-    return node;
-  }
-
-  Arg whole(NodeId made) const {
-    Arg arg;
-    arg.node = made;
-    arg.layout = Layout::contiguous(copier_.made()[made].shape);
-    return arg;
   }
 
   const Graph& graph_;

@@ -129,17 +129,13 @@ class PointwiseWriter {
   int64_t inner_stride(const Instr& instr) const {
     return extents_.empty() ? 0 : instr.map.strides[static_cast<int>(extents_.size()) - 1].hint();
   }
-  int element_bytes(const Instr& instr) const {
-    return static_cast<int>(size_of(plan_.buffers[kernel_.buffers[instr.buffer]].dtype));
-  }
+  int element_bytes(const Instr& instr) const { return cuda::element_bytes(kernel_, plan_, instr); }
 
   std::vector<VectorAccess> vector_accesses() const {
     if (span_ > 1) return dense_accesses();
     std::vector<VectorAccess> all = find_vector_accesses(kernel_, plan_, inner_loop(), width_);
     for (const Case& one : cases_) {
-      for (const VectorAccess& access : find_vector_accesses(kernel_, plan_, inner_loop(), width_, &one.program)) {
-        if (std::find(all.begin(), all.end(), access) == all.end()) all.push_back(access);
-      }
+      add_missing(all, find_vector_accesses(kernel_, plan_, inner_loop(), width_, &one.program));
     }
     return all;
   }
@@ -201,9 +197,8 @@ class PointwiseWriter {
     std::vector<VectorAccess> all;
     for (const Instr& instr : kernel_.program) {
       if (!is_dense(instr)) continue;
-      const VectorAccess access{kernel_.buffers[instr.buffer], element_bytes(instr) * width_, element_bytes(instr),
-                                instr.map.offset.symbol()};
-      if (std::find(all.begin(), all.end(), access) == all.end()) all.push_back(access);
+      add_missing(all, {{kernel_.buffers[instr.buffer], element_bytes(instr) * width_, element_bytes(instr),
+                         instr.map.offset.symbol()}});
     }
     return all;
   }

@@ -99,18 +99,16 @@ class TransposeWriter {
       return false;
     return std::all_of(kernel_.program.begin(), kernel_.program.end(), [&](const Instr& instr) {
       if (!is_across(instr) && !is_contiguous_along(kernel_, instr, inner_)) return true;
-      return element_bytes(instr) <= 4 && is_aligned_along(instr, is_across(instr) ? across_ : inner_, width);
+      return element_bytes(kernel_, plan_, instr) <= 4 &&
+             is_aligned_along(instr, is_across(instr) ? across_ : inner_, width);
     });
-  }
-  int element_bytes(const Instr& instr) const {
-    return static_cast<int>(size_of(plan_.buffers[kernel_.buffers[instr.buffer]].dtype));
   }
   void choose_width() {
     width_ = vectorized_ ? 4 : 1;
     while (!allows_width(width_) && width_ > 1) width_ /= 2;
     int widest = 1;
     for (const Instr& instr : kernel_.program) {
-      if (is_plain_load(instr) || !defines(instr)) widest = std::max(widest, element_bytes(instr));
+      if (is_plain_load(instr) || !defines(instr)) widest = std::max(widest, element_bytes(kernel_, plan_, instr));
     }
     threads_ = width_ == 1 && widest == 4 && tile_ > kSmallTile ? kMoreThreads : kThreads;
   }
@@ -120,9 +118,7 @@ class TransposeWriter {
     std::vector<Instr> along, across;
     for (const Instr& instr : kernel_.program) (is_across(instr) ? across : along).push_back(instr);
     std::vector<VectorAccess> all = find_vector_accesses(kernel_, plan_, inner_, width_, &along);
-    for (const VectorAccess& access : find_vector_accesses(kernel_, plan_, across_, width_, &across)) {
-      if (std::find(all.begin(), all.end(), access) == all.end()) all.push_back(access);
-    }
+    add_missing(all, find_vector_accesses(kernel_, plan_, across_, width_, &across));
     return all;
   }
 

@@ -71,6 +71,16 @@ int64_t reciprocal_of(int64_t divisor) {
   return multiplier | static_cast<int64_t>(shift - 1) << 32;
 }
 
+int element_bytes(const Kernel& kernel, const graph::Plan& plan, const Instr& instr) {
+  return static_cast<int>(size_of(plan.buffers[kernel.buffers[instr.buffer]].dtype));
+}
+
+void add_missing(std::vector<VectorAccess>& all, const std::vector<VectorAccess>& more) {
+  for (const VectorAccess& access : more) {
+    if (std::find(all.begin(), all.end(), access) == all.end()) all.push_back(access);
+  }
+}
+
 bool is_contiguous_along(const Kernel& kernel, const Instr& instr, int loop) {
   if (!is_plain_load(instr) && instr.kind != Instr::Kind::store) return false;
   return loop >= 0 && loop < instr.map.strides.rank() && instr.map.strides[loop].hint() == 1 &&
@@ -96,9 +106,8 @@ std::vector<VectorAccess> find_vector_accesses(const Kernel& kernel, const graph
   std::vector<VectorAccess> out;
   for (const Instr& instr : program ? *program : kernel.program) {
     if (!is_contiguous_along(kernel, instr, loop) || !is_aligned_along(instr, loop, width)) continue;
-    const uint32_t buffer = kernel.buffers[instr.buffer];
-    const int bytes = static_cast<int>(size_of(plan.buffers[buffer].dtype));
-    out.push_back({buffer, bytes * width, bytes, instr.map.offset.symbol()});
+    const int bytes = element_bytes(kernel, plan, instr);
+    out.push_back({kernel.buffers[instr.buffer], bytes * width, bytes, instr.map.offset.symbol()});
   }
   return out;
 }

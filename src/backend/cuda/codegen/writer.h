@@ -180,6 +180,11 @@ int64_t reciprocal_of(int64_t divisor);
 /// Reserves scratch memory for `count` elements of `bytes` each; returns its offset.
 uint64_t reserve_bytes(GeneratedKernels& generated, int64_t count, int64_t bytes);
 
+/// Returns the bytes of an element of the buffer that an instruction reads or writes.
+int element_bytes(const graph::Kernel& kernel, const graph::Plan& plan, const graph::Instr& instr);
+/// Adds the accesses that are not there yet.
+void add_missing(std::vector<VectorAccess>& all, const std::vector<VectorAccess>& more);
+
 /// Whether a plain load or store has stride 1 along `loop`.
 bool is_contiguous_along(const graph::Kernel& kernel, const graph::Instr& instr, int loop);
 /// Whether a contiguous access along `loop` is aligned for `width` elements at a time, if its buffer is.

@@ -19,8 +19,6 @@ constexpr int64_t kMostBlocks = int64_t{1} << 30;
 constexpr int64_t kThreads = 256, kMostLanes = 128, kLeastLanes = 8;
 constexpr int64_t kLanesInAll = int64_t{132} << 10;  // that keep a GPU busy
 
-int64_t ceil_of(int64_t extent, int64_t of_block) { return (extent + of_block - 1) / of_block; }
-
 /// Finds the kernel and the arguments of one product.
 class Choice {
  public:
@@ -63,7 +61,7 @@ class Choice {
       lanes *= 2;
     return lanes;
   }
-  int64_t blocks() const { return ceil_of(count_, kThreads / lanes()) * gemm_.batch; }
+  int64_t blocks() const { return ceil_div(count_, kThreads / lanes()) * gemm_.batch; }
 
   void fill(VectorProduct& product) const {
     const MatrixOperand &vector = is_vector_first_ ? gemm_.a : gemm_.b, &matrix = is_vector_first_ ? gemm_.b : gemm_.a;
