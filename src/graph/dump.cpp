@@ -51,8 +51,8 @@ std::string dump_instr(const Kernel& kernel, const Instr& instr) {
       return fmt::format("{} = gather {} [{} + r{} * {}]", type, dump_buffer(kernel, instr.buffer), dump_map(instr.map),
                          instr.a, instr.index_stride.hint());
     case Instr::Kind::generate:
-      return fmt::format("{} = {}({}, {})", type, op_def(instr.op).name, dump_scalar(instr.scalar, instr.symbol),
-                         dump_scalar(instr.scalar2, instr.symbol2));
+      return fmt::format("{} = {}({}, {}) [{}]", type, op_def(instr.op).name, dump_scalar(instr.scalar, instr.symbol),
+                         dump_scalar(instr.scalar2, instr.symbol2), dump_map(instr.map));
     case Instr::Kind::part:
       return fmt::format("{} = part {} <= {} < {}{}", type, instr.low, to_string(instr.map.strides), instr.high,
                          dump_guard(instr));

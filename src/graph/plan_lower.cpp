@@ -141,16 +141,24 @@ class KernelBuilder {
       register_of_[id] = scalar(node.args[0], node.dtype, fusion_.level[id]);
       return;
     }
+    Instr instr = source(id, Layout::contiguous(node.shape), fusion_.level[id]);
+    define(id, instr);
+  }
+
+  /// Returns the instruction that computes a view of a source.
+  Instr source(NodeId id, const Layout& view, Level level) const {
+    const Node& node = graph_[id];
     Instr instr{Instr::Kind::generate};
-    instr.level = fusion_.level[id];
+    instr.level = level;
     instr.op = node.op;
     instr.dtype = instr.operand_dtype = node.dtype;
-    instr.map = map_of(Layout::contiguous(node.shape), instr.level);
+    instr.map = map_of(view, level);
     instr.scalar = node.args[0].scalar;
     instr.symbol = node.args[0].symbol;
     instr.scalar2 = node.args[1].scalar;
     instr.symbol2 = node.args[1].symbol;
-    define(id, instr);
+    instr.node = id;
+    return instr;
   }
 
   void emit_reduction(NodeId id) {
@@ -218,7 +226,11 @@ class KernelBuilder {
   Reg operand(const Arg& arg, Level level, DType dtype, std::optional<Reg> guard = {}) {
     if (!arg.is_tensor()) return scalar(arg, dtype, level);
     if (fusion_.group_of[arg.node] == group_id_) return register_of_[arg.node];
-    if (fusion_.computes(group_id_, arg.node)) return again(arg.node);
+    if (fusion_.computes(group_id_, arg.node)) {
+      if (graph_[arg.node].op != Op::iota) return again(arg.node);
+      note_again(arg.node);
+      return push_once(source(arg.node, arg.layout, level));
+    }
     Instr instr{Instr::Kind::load};
     instr.level = level;
     instr.dtype = instr.operand_dtype = graph_[arg.node].dtype;
@@ -232,11 +244,14 @@ class KernelBuilder {
 
   /// Returns the register of a node of another group, which this kernel computes again.
   Reg again(NodeId id) {
-    if (std::find(made_again_.begin(), made_again_.end(), id) == made_again_.end()) {
-      emit_map(id);
-      made_again_.push_back(id);
-    }
+    if (note_again(id)) emit_map(id);
     return register_of_[id];
+  }
+  /// Returns whether the kernel had not computed the node again yet.
+  bool note_again(NodeId id) {
+    if (std::find(made_again_.begin(), made_again_.end(), id) != made_again_.end()) return false;
+    made_again_.push_back(id);
+    return true;
   }
 
   Reg scalar(const Arg& arg, DType dtype, Level level) {
@@ -248,15 +263,15 @@ class KernelBuilder {
     return push_once(instr);
   }
 
-  /// Adds a load, a number or a predicate, or returns the register that has its value already.
+  /// Adds a load, a number, a predicate or an iota, or returns the register that has its value already.
   Reg push_once(const Instr& instr) {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& other = kernel_.program[r];
       if (other.kind == instr.kind && other.level == instr.level && other.dtype == instr.dtype &&
           other.is_guarded == instr.is_guarded && other.a == instr.a && other.buffer == instr.buffer &&
           same(other.map.strides, instr.map.strides) && other.map.offset.same(instr.map.offset) &&
-          other.low == instr.low && other.high == instr.high && other.scalar == instr.scalar &&
-          other.symbol == instr.symbol) {
+          other.low == instr.low && other.high == instr.high && other.op == instr.op && other.scalar == instr.scalar &&
+          other.symbol == instr.symbol && other.scalar2 == instr.scalar2 && other.symbol2 == instr.symbol2) {
         return r;
       }
     }

@@ -257,6 +257,8 @@ constexpr size_t kMostAgain = 8;
 /// Smaller tensors stay in caches.
 constexpr int64_t kFewestElements = 4096;
 
+bool fuses_as(const Node& node, FusesAs kind) { return !node.is_input && node.def().traits.fuses_as == kind; }
+bool is_iota(const Node& node) { return !node.is_input && node.op == Op::iota; }
 double bytes_of(const Node& node) {
   return static_cast<double>(count_of(node.shape)) * static_cast<double>(size_of(node.dtype));
 }
@@ -273,6 +275,7 @@ class AgainSearch {
 
   void run(const OnRecompute& on_decision) {
     bool changes = false;
+    for (NodeId id = 0; id < graph_.size(); ++id) changes |= count_again(id);
     for (NodeId id = graph_.size(); id-- > 0;) {
       if (!may_go(id) || !pays(id)) continue;
       changes = true;
@@ -304,6 +307,25 @@ class AgainSearch {
     for (const Arg& arg : graph_[id].args) {
       if (arg.is_tensor()) readers_[arg.node].push_back({id, group});
     }
+  }
+
+  /// Lets all kernels that read an iota, through whatever view, count by themselves; returns whether they can.
+  bool count_again(NodeId id) {
+    if (!is_iota(graph_[id]) || !stored_[id] || fusion_.group_of[id] < 0) return false;
+    const bool is_output =
+        std::any_of(graph_.outputs.begin(), graph_.outputs.end(), [id](const Output& out) { return out.node == id; });
+    const auto needs_memory = [&](const Reader& reader) {
+      const Node& node = graph_[reader.node];
+      const bool takes_from_it = fuses_as(node, FusesAs::take) && node.args[0].node == id;
+      return reader.group < 0 || fusion_.groups[static_cast<size_t>(reader.group)].is_op || takes_from_it;
+    };
+    const std::vector<Reader>& readers = readers_[id];
+    if (is_output || std::any_of(readers.begin(), readers.end(), needs_memory)) return false;
+    for (const Reader& reader : readers) {
+      if (!fusion_.computes(reader.group, id)) fusion_.groups[static_cast<size_t>(reader.group)].again.push_back(id);
+    }
+    stored_[id] = false;
+    return true;
   }
 
   /// Whether a kernel of these loops can compute the node at every element.
@@ -396,7 +418,7 @@ class AgainSearch {
     stored_ = stored_nodes(graph_, fusion_);
     for (NodeId id = graph_.size(); id-- > 0;) {
       const int group = fusion_.group_of[id];
-      if (group < 0 || stored_[id] || !is_elementwise(graph_[id])) continue;
+      if (group < 0 || stored_[id] || !(is_elementwise(graph_[id]) || is_iota(graph_[id]))) continue;
       const bool is_read = std::any_of(readers_[id].begin(), readers_[id].end(), [&](const Reader& reader) {
         return fusion_.group_of[reader.node] == group && reader.group == group;
       });

@@ -148,3 +148,25 @@ TEST_CASE("steps of a norm are computed again by the kernel that reads them afte
     return instr.kind == Instr::Kind::load && plan.buffers[last.buffers[instr.buffer]].kind == Buffer::Kind::input;
   }));
 }
+
+TEST_CASE("an iota is counted by the kernels that read it, and in memory where a take or an output needs it") {
+  const auto kernels = [](bool is_taken_from, bool is_output) {
+    Graph g;
+    Attrs attrs;
+    attrs.dtype = DType::f32;
+    attrs.count = 1000;
+    const TensorType type{DType::f32, {1000}};
+    const NodeId places = g.add(op_def(Op::iota), {number(0), number(1)}, attrs, type, Span{}, g.size());
+    Layout later{{8, 900}, {0, 1}, 100};  // a view of its last elements, broadcast
+    give(g, add(g, Op::mul, {read(g, input(g, {8, 900})), viewed(g, places, later)}));
+    if (is_output) give(g, places);
+    if (is_taken_from) {
+      const NodeId index = input(g, {5}, DType::i64);
+      give(g, g.add(op_def(Op::take), {read(g, places), read(g, index)}, {}, {DType::f32, {5}}, Span{}, g.size()));
+    }
+    return compile(std::move(g)).kernels.size();
+  };
+  CHECK(kernels(false, false) == 1);
+  CHECK(kernels(false, true) == 2);
+  CHECK(kernels(true, false) == 3);
+}

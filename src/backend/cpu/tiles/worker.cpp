@@ -184,16 +184,26 @@ void TileWorker::run(const Step& step, const Generate& generate) {
     }
   };
   // The map gives the linear index of each position.
-  const int64_t origin = origin_of(generate.access, range.walk);
+  int64_t origin = origin_of(generate.access, range.walk);
+  if (const Symbol* offset = generate.access.symbolic_offset) origin += state_.symbols[offset->id].integer;
   if (is_linear(generate.access, range.walk)) {
     make(out, origin + range.start, range.count);
     return;
   }
   for_runs(generate.access, range.walk, range.start, range.count,
            [&](int64_t offset, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, int64_t done) {
-             for (int64_t i = 0; i < rows * columns; ++i) {
-               const int64_t at = offset + i / columns * row_stride + i % columns * column_stride;
-               make(out + (done + i) * step.size, origin + at, 1);
+             for (int64_t row = 0; row < rows; ++row, done += columns) {
+               std::byte* const to = out + done * step.size;
+               const int64_t first = origin + offset + row * row_stride;
+               if (column_stride == 1) {
+                 make(to, first, columns);
+               } else if (column_stride == 0) {
+                 std::byte number[sizeof(int64_t)];
+                 make(number, first, 1);
+                 fill(to, number, step.size, columns);
+               } else {
+                 for (int64_t i = 0; i < columns; ++i) make(to + i * step.size, first + i * column_stride, 1);
+               }
              }
            });
 }
