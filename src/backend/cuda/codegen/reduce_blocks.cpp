@@ -78,7 +78,7 @@ class BlocksWriter : ReduceWriter {
     bring_together(writer, {"1", "threadIdx.x", rows_, threads, results, true});
     CudaKernel cuda_kernel =
         writer.finish(width_ > 1 ? fmt::format("blocks_x{}", width_) : "blocks", rows_ * members, threads);
-    if (width_ > 1) cuda_kernel.vector_accesses = find_vector_accesses(kernel_, plan_, vector_loop_, width_);
+    if (width_ > 1) cuda_kernel.vector_accesses = vector_accesses();
     return cuda_kernel;
   }
 

@@ -49,8 +49,8 @@ class ColumnsWriter : ReduceWriter {
   /// innermost loop, such as the coordinates of pairs of points.
   int sharing_columns() const {
     const int64_t inside = kernel_.kept[kept_loop()].hint();
-    if (inside < 2 || inside > kMostSharing || !may_take_neighbours()) return 1;
-    const std::vector<bool> same = same_along(kept_loop());
+    if (inside < 2 || inside > kMostSharing || stores_elements() || !may_take_neighbours()) return 1;
+    const std::vector<bool> same = same_along(kept_loop(), static_cast<int>(inside));
     int shared = 0, own = 0;
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
@@ -94,7 +94,7 @@ class ColumnsWriter : ReduceWriter {
     }
     const std::string suffix = fmt::format("columns{}x{}", form_.columns(), form_.down);
     CudaKernel cuda_kernel = writer.finish(suffix, teams() * blocks_, form_.across, form_.down);
-    if (by_vectors_) cuda_kernel.vector_accesses = find_vector_accesses(kernel_, plan_, vector_loop_, width_);
+    if (by_vectors_) cuda_kernel.vector_accesses = vector_accesses();
     return cuda_kernel;
   }
 
@@ -105,14 +105,22 @@ class ColumnsWriter : ReduceWriter {
   void emit_column_block(KernelWriter& writer, const Position& row, Taken taken) {
     if (is_one_turn()) return emit_column_turn(writer, row, "if (e < end) ", taken);
     writer.line("Index turn = first;");
-    writer.line("#pragma unroll {}", turns_at_once());
-    writer.open("for (; turn + {0} <= end; turn += {0})", form_.lanes);
-    if (form_.width == 1 && stores_elements()) emit_loads_ahead(writer, row, "");
-    emit_column_turn(writer, row, "", taken);
-    writer.close();
+    // The compiler moves no load past a store, so that turns whose loads are in flight at once are emitted as one.
+    const int64_t together = width_ > 1 && stores_elements() ? turns_at_once() : 1;
+    if (together > 1) emit_turns(writer, row, together, taken);
+    else writer.line("#pragma unroll {}", turns_at_once());
+    emit_turns(writer, row, 1, taken);
     writer.open("if (turn < end)");
     if (form_.width == 1) emit_loads_ahead(writer, row, "if (e < end) ");
     emit_column_turn(writer, row, "if (e < end) ", taken);
+    writer.close();
+  }
+
+  /// Emits the loop over whole turns, `together` at a time.
+  void emit_turns(KernelWriter& writer, const Position& row, int64_t together, Taken taken) {
+    writer.open("for (; turn + {0} <= end; turn += {0})", form_.lanes * together);
+    if (stores_elements()) emit_loads_ahead(writer, row, "", together);
+    emit_column_turn(writer, row, "", taken, together);
     writer.close();
   }
 
@@ -123,30 +131,41 @@ class ColumnsWriter : ReduceWriter {
   }
 
   /// Emits the loads of a turn before what computes, which may branch, or stores, which a load may not pass.
-  void emit_loads_ahead(KernelWriter& writer, const Position& row, const char* condition) {
+  void emit_loads_ahead(KernelWriter& writer, const Position& row, const char* condition, int64_t turns = 1) {
     ahead_.assign(kernel_.program.size(), false);
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
-      if (instr.level != graph::Level::full || !is_plain_load(instr)) continue;
+      if (!defines(instr) || instr.level != graph::Level::full) continue;
+      if (width_ > 1 ? !is_vectorized(instr) : !is_plain_load(instr)) continue;
       ahead_[r] = true;
-      writer.line("{} ahead{}[{}];", type_of(instr.dtype), r, steps());
+      const std::string neighbours = width_ > 1 ? fmt::format("[{}]", width_) : "";
+      writer.line("{} ahead{}[{}]{};", type_of(instr.dtype), r, turns * steps(), neighbours);
     }
-    open_steps(writer, condition);
-    const Position at = element_position(writer, row, "e");
-    for (Reg r = 0; r < kernel_.program.size(); ++r) {
-      if (!ahead_[r]) continue;
-      const Instr& instr = kernel_.program[r];
-      writer.line("ahead{}[step] = {}[{}];", r, writer.buffer(instr.buffer), writer.index_expr(instr.map, at));
+    open_steps(writer, condition, turns);
+    if (width_ > 1) {
+      emit_vector_loads_ahead(writer, first_neighbour(writer, row, "e"));
+    } else {
+      emit_element_loads_ahead(writer, element_position(writer, row, "e"));
     }
     writer.close();
     writer.close();
   }
 
+  void emit_element_loads_ahead(KernelWriter& writer, const Position& at) {
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      if (!ahead_[r]) continue;
+      const Instr& instr = kernel_.program[r];
+      writer.line("ahead{}[at] = {}[{}];", r, writer.buffer(instr.buffer), writer.index_expr(instr.map, at));
+    }
+  }
+
   int64_t steps() const { return form_.lanes / form_.down; }
-  void open_steps(KernelWriter& writer, const char* condition) {
+  /// Opens the loop over the elements that a thread takes of some turns: `step` is the number of its lane.
+  void open_steps(KernelWriter& writer, const char* condition, int64_t turns) {
     writer.line("#pragma unroll");
-    writer.open("for (int step = 0; step < {}; ++step)", steps());
-    writer.line("const Index e = turn + step * {} + lane;", form_.down);
+    writer.open("for (int at = 0; at < {}; ++at)", turns * steps());
+    writer.line("const int step = at % {};", steps());
+    writer.line("const Index e = turn + at * {} + lane;", form_.down);
     writer.open("{}", condition);
   }
 
@@ -162,8 +181,9 @@ class ColumnsWriter : ReduceWriter {
     return turns < 2 ? 1 : turns < 8 ? 2 : 4;
   }
 
-  void emit_column_turn(KernelWriter& writer, const Position& row, const char* condition, Taken taken) {
-    open_steps(writer, condition);
+  void emit_column_turn(KernelWriter& writer, const Position& row, const char* condition, Taken taken,
+                        int64_t turns = 1) {
+    open_steps(writer, condition, turns);
     emit_elements(writer, row, "e", taken);
     writer.close();
     writer.close();

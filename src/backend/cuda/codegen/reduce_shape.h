@@ -38,6 +38,7 @@ struct RowDemand {
   int64_t kept_words = 0;   // 32-bit registers per element for values that a later pass needs
   int64_t kept_halves = 0;  // how many of these two neighbours share
   int64_t held_words = 0;   // the same for two-pass reductions, until they are folded
+  int64_t read_bytes = 0;   // of one operand per element
   bool reads_once = false;
   bool are_arg_reductions = false;  // arg reductions alone, which are free of the reduction order
   bool stores = false;              // whether elements are stored

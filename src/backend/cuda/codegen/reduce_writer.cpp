@@ -19,23 +19,46 @@ Reduction ReduceWriter::part(Reg r, Op op) const {
 
 bool ReduceWriter::may_vectorize(int loop, int width) const {
   const Dim extent = loop == kept_loop() ? kernel_.kept[loop] : kernel_.reduced[loop - kernel_.kept.rank()];
-  return blocks_ > 1 && extent.hint() % width == 0 && allows_vectors(kernel_, loop, width) && may_take_neighbours();
+  if (blocks_ == 1 || extent.hint() % width != 0 || !allows_vectors(kernel_, loop, width)) return false;
+  const bool stores_vectors = std::all_of(kernel_.program.begin(), kernel_.program.end(), [&](const Instr& instr) {
+    return !is_full_store(instr) || (loop == kept_loop() && is_contiguous_along(kernel_, instr, loop));
+  });
+  return stores_vectors && may_take_neighbours();
 }
 
 void ReduceWriter::take_neighbours(int loop, int width, bool by_vectors) {
   vector_loop_ = loop;
   width_ = width;
   by_vectors_ = by_vectors;
-  if (loop == kept_loop()) is_shared_ = same_along(loop);
+  if (loop == kept_loop()) is_shared_ = same_along(loop, width);
 }
 
-std::vector<bool> ReduceWriter::same_along(int loop) const {
+bool ReduceWriter::is_guarded_vector(const Instr& instr) const {
+  return instr.kind == Instr::Kind::load && instr.is_guarded && !is_shared_.empty() && is_shared_[instr.a] &&
+         instr.map.strides[vector_loop_].hint() == 1 && is_aligned_along(instr, vector_loop_, width_);
+}
+
+std::vector<VectorAccess> ReduceWriter::vector_accesses() const {
+  std::vector<Instr> program = kernel_.program;
+  for (Instr& instr : program) {
+    if (is_vectorized(instr)) instr.is_guarded = false;
+  }
+  return find_vector_accesses(kernel_, plan_, vector_loop_, width_, &program);
+}
+
+std::vector<bool> ReduceWriter::same_along(int loop, int width) const {
+  // Vectors begin at multiples of their width, so none crosses a bound that is one.
+  const auto is_whole = [&](const Instr& part) {
+    return part.map.strides[loop].hint() == 1 && is_aligned_along(part, loop, width) && part.low % width == 0 &&
+           part.high % width == 0;
+  };
   std::vector<bool> same(kernel_.program.size());
   for (Reg r = 0; r < kernel_.program.size(); ++r) {
     const Instr& instr = kernel_.program[r];
     if (instr.kind == Instr::Kind::generate || instr.kind == Instr::Kind::reduce || !defines(instr)) continue;
     const graph::Operands operands = operands_of(instr);
-    same[r] = (instr.map.strides.rank() == 0 || instr.map.strides[loop].hint() == 0) &&
+    same[r] = (instr.map.strides.rank() == 0 || instr.map.strides[loop].hint() == 0 ||
+               (instr.kind == Instr::Kind::part && is_whole(instr))) &&
               std::all_of(operands.begin(), operands.end(), [&](Reg operand) { return same[operand]; });
   }
   return same;
@@ -45,25 +68,23 @@ bool ReduceWriter::may_take_neighbours() const {
   if (is_two_pass_) return false;
   for (Reg r = 0; r < kernel_.program.size(); ++r) {
     const Instr& instr = kernel_.program[r];
-    if (is_row_input(r) || (instr.level == Level::full && (!defines(instr) || instr.kind == Instr::Kind::gather)))
-      return false;
+    if (is_row_input(r) || (instr.level == Level::full && instr.kind == Instr::Kind::gather)) return false;
   }
   return true;
 }
 
 void ReduceWriter::emit_elements(KernelWriter& writer, const Position& row, const std::string& element, Taken taken) {
   if (width_ == 1) return emit_element(writer, row, element, taken);
-  Position first = row;
-  const std::vector<std::string> inner = writer.coordinates(element, extents_of(kernel_.reduced), "w");
-  std::copy(inner.begin(), inner.end(), first.index.begin() + kernel_.kept.rank());
-  for (Reg r = 0; r < kernel_.program.size(); ++r) {
-    const Instr& instr = kernel_.program[r];
-    if (!defines(instr) || !is_vectorized(instr)) continue;
-    writer.line("{} wide{}[{}];", type_of(instr.dtype), r, width_);
-    writer.line("load_vector(wide{}, {} + {});", r, writer.buffer(instr.buffer), writer.index_expr(instr.map, first));
+  const Position first = first_neighbour(writer, row, element);
+  if (ahead_.empty()) {
+    for (Reg r : vector_loads()) writer.line("{} wide{}[{}];", type_of(kernel_.program[r].dtype), r, width_);
+    emit_vector_loads(writer, first, false);
   }
-  first.linear = linear_place(writer, row, element);
   if (vector_loop_ == kept_loop()) emit_values(writer, first, true);
+  if (ahead_.empty()) emit_vector_loads(writer, first, true);
+  for (Reg r = 0; r < kernel_.program.size(); ++r) {
+    if (is_full_store(kernel_.program[r])) writer.line("{} out{}[{}];", type_of(kernel_.program[r].dtype), r, width_);
+  }
   writer.line("#pragma unroll");
   writer.open("for (int v = 0; v < {}; ++v)", width_);
   if (vector_loop_ == kept_loop()) {
@@ -75,6 +96,49 @@ void ReduceWriter::emit_elements(KernelWriter& writer, const Position& row, cons
     emit_element(writer, row, fmt::format("({} + v)", element), taken);
   }
   writer.close();
+  for (Reg r = 0; r < kernel_.program.size(); ++r) {
+    const Instr& instr = kernel_.program[r];
+    if (is_full_store(instr))
+      writer.line("store_vector({} + {}, out{});", writer.buffer(instr.buffer), writer.index_expr(instr.map, first), r);
+  }
+}
+
+Position ReduceWriter::first_neighbour(KernelWriter& writer, const Position& row, const std::string& element) const {
+  Position first = row;
+  const std::vector<std::string> inner = writer.coordinates(element, extents_of(kernel_.reduced), "w");
+  std::copy(inner.begin(), inner.end(), first.index.begin() + kernel_.kept.rank());
+  first.linear = linear_place(writer, row, element);
+  return first;
+}
+
+std::vector<Reg> ReduceWriter::vector_loads() const {
+  std::vector<Reg> loads;
+  for (Reg r = 0; r < kernel_.program.size(); ++r) {
+    if (defines(kernel_.program[r]) && is_vectorized(kernel_.program[r])) loads.push_back(r);
+  }
+  return loads;
+}
+
+std::string ReduceWriter::vector_of(Reg r) const {
+  return !ahead_.empty() && ahead_[r] ? fmt::format("ahead{}[at]", r) : fmt::format("wide{}", r);
+}
+
+void ReduceWriter::emit_vector_loads(KernelWriter& writer, const Position& first, bool guarded) {
+  for (Reg r : vector_loads()) {
+    const Instr& instr = kernel_.program[r];
+    if (instr.is_guarded != guarded) continue;
+    const std::string guard = guarded ? fmt::format("if ({}) ", writer.reg(instr.a)) : "";
+    writer.line("{}load_vector({}, {} + {});", guard, vector_of(r), writer.buffer(instr.buffer),
+                writer.index_expr(instr.map, first));
+  }
+}
+
+void ReduceWriter::emit_vector_loads_ahead(KernelWriter& writer, const Position& first) {
+  emit_vector_loads(writer, first, false);
+  for (Reg r = 0; r < kernel_.program.size(); ++r) {
+    if (kernel_.program[r].kind == Instr::Kind::part && is_shared_[r]) writer.emit(r, first, true);
+  }
+  emit_vector_loads(writer, first, true);
 }
 
 std::string ReduceWriter::linear_place(KernelWriter& writer, const Position& row, const std::string& element) const {
@@ -86,8 +150,8 @@ void ReduceWriter::emit_values(KernelWriter& writer, const Position& at, bool sh
     const Instr& instr = kernel_.program[r];
     if (instr.level != Level::full || !defines(instr) || instr.kind == Instr::Kind::scalar) continue;
     if (shared != (!is_shared_.empty() && is_shared_[r])) continue;
-    if (is_vectorized(instr)) writer.line("const {} r{} = wide{}[v];", type_of(instr.dtype), r, r);
-    else if (!ahead_.empty() && ahead_[r]) writer.line("const {} r{} = ahead{}[step];", type_of(instr.dtype), r, r);
+    if (is_vectorized(instr)) writer.line("const {} r{} = {}[v];", type_of(instr.dtype), r, vector_of(r));
+    else if (!ahead_.empty() && ahead_[r]) writer.line("const {} r{} = ahead{}[at];", type_of(instr.dtype), r, r);
     else writer.emit(r, at, true);
   }
 }
@@ -95,8 +159,11 @@ void ReduceWriter::emit_values(KernelWriter& writer, const Position& at, bool sh
 void ReduceWriter::emit_element(KernelWriter& writer, const Position& row, const std::string& element, Taken taken) {
   const Position at = element_position(writer, row, element);
   emit_values(writer, at, false);
-  for (const Instr& instr : kernel_.program) {
-    if (instr.level == Level::full && !defines(instr) && taken != Taken::greatest) writer.emit_store(instr, at);
+  for (Reg r = 0; r < kernel_.program.size(); ++r) {
+    const Instr& instr = kernel_.program[r];
+    if (!is_full_store(instr) || taken == Taken::greatest) continue;
+    if (width_ > 1) writer.line("out{}[v] = {};", r, writer.reg(instr.a));
+    else writer.emit_store(instr, at);
   }
   const char* const position = width_ > 1 && vector_loop_ != kept_loop() ? "v" : "0";
   for (Reg r : reduces_) {

@@ -46,17 +46,25 @@ class ReduceWriter {
 
   /// Whether a thread can take several neighbours: in plain reductions, whose elements depend on nothing but loads.
   bool may_take_neighbours() const;
-  /// Whether a thread can, and read operands along `loop` by vectors: only where rows have several blocks.
+  /// Whether a thread can, and access operands along `loop` by vectors: only where rows have several blocks.
   bool may_vectorize(int loop, int width) const;
   /// Makes each thread take `width` neighbours along a loop. `by_vectors`: it reads them by vectors where they are
   /// contiguous, otherwise one at a time.
   void take_neighbours(int loop, int width, bool by_vectors);
   bool is_vectorized(const graph::Instr& instr) const {
-    return by_vectors_ && instr.level == graph::Level::full && is_contiguous_along(kernel_, instr, vector_loop_);
+    return by_vectors_ && instr.level == graph::Level::full &&
+           (is_contiguous_along(kernel_, instr, vector_loop_) || is_guarded_vector(instr));
   }
-  /// Returns by register whether a value is the same for all neighbours along a kept loop.
-  std::vector<bool> same_along(int loop) const;
+  std::vector<VectorAccess> vector_accesses() const;
+  /// Returns by register whether a value is the same for `width` neighbours along a kept loop.
+  std::vector<bool> same_along(int loop, int width) const;
 
+  /// Returns the loads by vectors.
+  std::vector<graph::Reg> vector_loads() const;
+  /// Returns the place of the first of a thread's neighbours.
+  Position first_neighbour(KernelWriter& writer, const Position& row, const std::string& element) const;
+  /// Emits all loads by vectors of neighbours, into ahead<r>[at], before any of them is used.
+  void emit_vector_loads_ahead(KernelWriter& writer, const Position& first);
   /// Emits one element for each of a thread's columns, or several neighbours of a row.
   void emit_elements(KernelWriter& writer, const Position& row, const std::string& element, Taken taken);
   Position row_position(KernelWriter& writer) const;
@@ -83,7 +91,7 @@ class ReduceWriter {
   int64_t least_array_ = 0;  // partial results are combined as if there were so many
   int vector_loop_ = -1, width_ = 1;
   bool by_vectors_ = false;
-  std::vector<bool> ahead_;  // by register: whether ahead<r>[step] holds the value of a load
+  std::vector<bool> ahead_;  // by register: whether ahead<r>[at] holds what a load gives
 
  private:
   /// Partial results in scratch memory, several per row: those of the reduction order's blocks, or of blocks of such
@@ -93,8 +101,16 @@ class ReduceWriter {
     std::vector<uint64_t> at;  // per reduction: offset in the scratch memory
   };
 
+  /// Whether it is a load of neighbours that are all in a part, or none.
+  bool is_guarded_vector(const graph::Instr& instr) const;
+  bool is_full_store(const graph::Instr& instr) const {
+    return instr.level == graph::Level::full && instr.kind == graph::Instr::Kind::store;
+  }
   /// Whether it is a row-level value that full-level instructions read and that depends on no reduction of this kernel.
   bool is_row_input(graph::Reg r) const;
+  std::string vector_of(graph::Reg r) const;
+  /// Emits the loads by vectors that depend on a part, or those that do not.
+  void emit_vector_loads(KernelWriter& writer, const Position& first, bool guarded);
   /// Returns an element's number in row-major order, by which errors are ordered.
   std::string linear_place(KernelWriter& writer, const Position& row, const std::string& element) const;
   /// Emits the full-level values of one element: those that a thread's columns share, or the others.

@@ -215,6 +215,11 @@ RowDemand demand_of(const Kernel& kernel, const graph::Plan& plan, const RowPass
     has_place |= reduction.is_arg_reduction();
     if (reduction.is_two_pass()) demand.held_words += static_cast<int64_t>(size_of(reduction.partial_dtype()) / 4);
   }
+  const int inner = kernel.kept.rank() + kernel.reduced.rank() - 1;
+  for (const Instr& instr : kernel.program) {
+    if (instr.kind == Instr::Kind::load && is_contiguous_along(kernel, instr, inner))
+      demand.read_bytes = std::max<int64_t>(demand.read_bytes, element_bytes(kernel, plan, instr));
+  }
   demand.reads_once = passes.again.size() == 1;
   demand.are_arg_reductions = are_arg_reductions(kernel, passes);
   const bool may_share = plan.device.has_clusters && count_of(kernel.reduced) <= plan.device.resident.neighbours;

@@ -209,6 +209,33 @@ TEST_CASE("columns that share most of what they compute have one thread") {
   }
 }
 
+TEST_CASE("columns that are stored, too, are read and written by vectors, also those of a concat") {
+  for (const bool is_concat : {false, true}) {
+    Graph g;
+    const Shape shape{8192, 2304};
+    std::vector<graph::Arg> operands;
+    for (int i = 0; i < 3; ++i) operands.push_back(read(g, input(g, {8192, is_concat ? 768 : 2304}, DType::bf16)));
+    NodeId y = 0;
+    if (is_concat) {
+      Attrs attrs;
+      attrs.axis = 1;
+      y = g.add(op_def(Op::concat), operands, attrs, {DType::bf16, shape}, Span{}, g.size());
+    } else {
+      y = add(g, Op::mul, {operands[0], operands[1]});
+    }
+    const NodeId twice = add(g, Op::mul, {read(g, y), graph::number(2)});
+    give(g, twice);
+    give(g, reduce(g, Op::sum, twice, 0, false));
+    const std::vector<CudaKernel> kernels = kernels_of(std::move(g));
+    REQUIRE(has_kernel(kernels, "columns32x64"));
+    const std::string source = kernels[0].source();
+    CHECK(source.find("store_vector(") != std::string::npos);
+    CHECK((source.find(") load_vector(ahead") != std::string::npos) == is_concat);  // where the part holds
+    CHECK(source.find("ahead") < source.find("store_vector("));
+    check_compiles(kernels);
+  }
+}
+
 TEST_CASE("reductions: rows, columns, blocks, places and totals") {
   std::vector<CudaKernel> kernels;
   const auto reduced = [&](const Shape& shape, const std::function<NodeId(Graph&, NodeId)>& of) {

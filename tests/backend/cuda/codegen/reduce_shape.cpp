@@ -122,9 +122,10 @@ TEST_CASE("blocks of threads read whole rows of narrow arrays, and several colum
   CHECK(columns_text(columns_of(1, 2'000'000, 32), 4) == "8x4 64");
   CHECK(columns_text(columns_of(1, 100'000, 8192), 4) == "32x4 16");
   CHECK(columns_text(columns_of(1, 100'000, 3)) == "3x1 128");
-  CHECK(columns_text(columns_of(1, 9000, 1000), 4) == "8x1 128");  // else too few blocks of threads
-  CHECK(columns_text(columns_of(256, 512, 1024)) == "32x1 8");     // threads enough: each takes 16 lanes
-  CHECK(columns_text(columns_of(30'000, 64, 4)) == "32x1 16");     // threads beyond a row take the next one
+  CHECK(columns_text(columns_of(1, 9000, 1000), 4) == "4x4 128");
+  CHECK(columns_text(columns_of(1, 9000, 400), 4) == "8x1 128");  // else too few blocks of threads
+  CHECK(columns_text(columns_of(256, 512, 1024)) == "32x1 8");    // threads enough: each takes 16 lanes
+  CHECK(columns_text(columns_of(30'000, 64, 4)) == "32x1 16");    // threads beyond a row take the next one
   CHECK(columns_text(columns_of(1, 300, 160)) == "8x1 64");
 }
 
