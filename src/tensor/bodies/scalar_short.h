@@ -200,4 +200,15 @@ TSL_FN Half s_sin(Half x) { return narrow<Half>(sin_near(widen(x))); }
 TSL_FN Half s_cos(Half x) { return narrow<Half>(cos_near(widen(x))); }
 #endif
 
+#if defined(TSL_NATIVE)
+/// x / (1 + e^-2u), u = sqrt(2/pi) (x + 0.044715 x^3). A quotient that is 2^32 as great is normal where the result is.
+template <class S> TSL_FN S short_gelu_tanh(S element) {
+  const float x = widen(element), t = native_max(x, -16.0f), u2 = t * fused(0x1.2444f2p-4f, t * t, 0x1.988454p0f);
+  const float quotient = native_reciprocal(native_exp2(fused(u2, -kOpaqueLog2E, -32.0f)) + 0x1p-32f);
+  return narrow<S>(select(x > 8.0f, x, quotient * t * 0x1p-32f));
+}
+TSL_FN Half s_gelu_tanh(Half x) { return short_gelu_tanh(x); }
+TSL_FN BFloat16 s_gelu_tanh(BFloat16 x) { return short_gelu_tanh(x); }
+#endif
+
 }  // namespace tsl::math

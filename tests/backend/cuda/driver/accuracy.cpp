@@ -133,6 +133,7 @@ struct ShortFunction {
 };
 constexpr ShortFunction kShortFunctions[] = {
     {"gelu", "0.5 * x * ::erfc(-x * 0.70710678118654752440)", 200, 0},
+    {"gelu_tanh", "x / (1 + ::exp(-x * (1.5957691216057308 + 0.07135481627260025 * x * x)))", 40, 4},
     {"exp", "::exp(x)", 20, 4},
     {"sigmoid", "1 / (1 + ::exp(-x))", 20, 4},
     {"silu", "x / (1 + ::exp(-x))", 20, 4},
