@@ -51,6 +51,8 @@ CUstream last_stream = nullptr, last_waiting = nullptr, last_awaited = nullptr;
 
 /// How often the host has waited for a stream or an event.
 uint64_t waits = 0;
+/// How many nodes of graphs have been patched.
+uint64_t patches = 0;
 
 CUresult on_stream(CUstream stream) { return last_stream = stream, CUDA_SUCCESS; }
 
@@ -62,6 +64,7 @@ CUstream null_driver_last_stream() { return last_stream; }
 CUstream null_driver_last_waiting() { return last_waiting; }
 CUstream null_driver_last_awaited() { return last_awaited; }
 uint64_t null_driver_waits() { return waits; }
+uint64_t null_driver_patches() { return patches; }
 
 CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
 CUresult cuDriverGetVersion(int* version) {
@@ -160,9 +163,10 @@ CUresult cuGraphInstantiate(CUgraphExec* exec, CUgraph, unsigned long long) {
   return *exec = handle<CUgraphExec>(), CUDA_SUCCESS;
 }
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS*) {
-  return CUDA_SUCCESS;
+  return ++patches, CUDA_SUCCESS;
 }
-CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec, CUgraphNode, CUgraph) { return CUDA_SUCCESS; }
+CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec, CUgraphNode, CUgraph) { return ++patches, CUDA_SUCCESS; }
+CUresult cuGraphNodeSetEnabled(CUgraphExec, CUgraphNode, unsigned) { return CUDA_SUCCESS; }
 CUresult cuGraphExecDestroy(CUgraphExec) { return CUDA_SUCCESS; }
 CUresult cuGraphLaunch(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
 

@@ -32,6 +32,7 @@ struct DeviceTraits {
   ResidentRows resident = {};
   double operations_per_byte = 1.5;  // cheap ones, which take as long as moving a byte: what is computed again
   bool has_clusters = false;         // blocks of threads can share a row
+  bool ops_allocate = true;          // kernels of ops may allocate memory while they run
   bool branches_by_part = false;  // a pointwise kernel computes each of a few parts (kMostBranches) only where it holds
 };
 

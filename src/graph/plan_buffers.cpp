@@ -1,6 +1,8 @@
 #include "graph/plan_steps.h"
 
 #include <algorithm>
+#include <compare>
+#include <limits>
 #include <span>
 
 namespace tsl::graph {
@@ -12,12 +14,14 @@ bool same_map(const IndexMap& a, const IndexMap& b) { return same(a.strides, b.s
 }  // namespace
 
 bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out) {
-  if (kernel.kind != Template::pointwise && kernel.kind != Template::row) return false;
+  if (kernel.kind == Template::op) return false;
   const Instr* store = nullptr;
   for (const Instr& instr : kernel.program) {
     if (instr.kind == Instr::Kind::store && kernel.buffers[instr.buffer] == out) store = &instr;
   }
   if (!store) return false;
+  // A reduction ends each row once, in one thread; it may read elements twice, and totals in a kernel of their own.
+  if (kernel.kind == Template::reduce && store->level != Level::row) return false;
   for (const Instr& instr : kernel.program) {
     const bool is_access =
         instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::gather || instr.kind == Instr::Kind::store;
@@ -28,15 +32,39 @@ bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out) {
   return true;
 }
 
+std::optional<Move> move_of(const Kernel& kernel) {
+  const bool moves = kernel.program.size() == 2 && kernel.program[0].kind == Instr::Kind::load &&
+                     kernel.buffers.size() == 2 && may_overwrite(kernel, kernel.buffers[0], kernel.buffers[1]);
+  if (!moves) return std::nullopt;
+  return Move{kernel.buffers[0], kernel.buffers[1]};
+}
+
+std::vector<Move> moves_of(const Plan& plan, std::span<const uint32_t> kernels) {
+  std::vector<Move> moves;
+  for (const uint32_t k : kernels) {
+    const std::optional<Move> move = move_of(plan.kernels[k]);
+    if (!move) return {};
+    moves.push_back(*move);
+  }
+  return moves;
+}
+
 namespace {
+
+/// The most elements with which a device's own kernels compute sorts and scatters; the host computes others.
+constexpr int64_t kMostByDevice = std::numeric_limits<int32_t>::max();
 
 /// Whether an op's kernel may allocate memory while it runs. For those of libraries, the run does that as it begins.
 bool allocates(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind != Template::op) return false;
   const Node& node = plan.graph[kernel.op_node];
   const Category category = node.def().traits.category;
-  const bool multiplies = category == Category::matmul || category == Category::convolution;
-  return category != Category::factorisation && !(multiplies && is_float(node.dtype));
+  const bool multiplies =
+      category == Category::matmul || category == Category::convolution || category == Category::attention;
+  if (category == Category::factorisation || (multiplies && is_float(node.dtype))) return false;
+  if (plan.device.ops_allocate || category == Category::fourier || category == Category::library) return true;
+  const auto is_large = [&](uint32_t b) { return plan.buffers[b].count.hint() > kMostByDevice; };
+  return std::any_of(kernel.buffers.begin(), kernel.buffers.end(), is_large);
 }
 
 }  // namespace
@@ -110,6 +138,56 @@ bool fits_into(const Plan& plan, uint32_t in, uint32_t out) {
          plan.graph[input.node].input_layout.is_contiguous();
 }
 
+/// Returns by buffer of the kernel how few instructions lead from its elements to those of `out`; the number of
+/// instructions if none do.
+std::vector<size_t> distances(const Kernel& kernel, uint32_t out) {
+  const size_t far = kernel.program.size();
+  std::vector<size_t> of_register(far, far), of_buffer(kernel.buffers.size(), far);
+  for (size_t r = far; r-- > 0;) {
+    const Instr& instr = kernel.program[r];
+    if (instr.kind == Instr::Kind::store) of_register[r] = kernel.buffers[instr.buffer] == out ? 0 : far;
+    if (of_register[r] == far) continue;
+    if (instr.kind == Instr::Kind::load) of_buffer[instr.buffer] = std::min(of_buffer[instr.buffer], of_register[r]);
+    for (const Reg operand : operands_of(instr))
+      of_register[operand] = std::min(of_register[operand], of_register[r] + 1);
+  }
+  return of_buffer;
+}
+
+/// Returns the inputs that the kernel, which writes output `out`, may overwrite. Of those that lead to it, the ones
+/// come first that lead to the fewest results, then the nearest: a parameter, its mean, its gradient. Where each output
+/// so updates its own input, memory does not move from call to call of a program, and a GPU patches nothing.
+std::vector<uint32_t> updated_by(const Plan& plan, const BufferUsers& users, const Kernel& kernel, uint32_t out,
+                                 const std::pmr::vector<bool>& may_donate) {
+  struct Found {
+    bool is_far;
+    size_t results, distance;
+    uint32_t input;
+    auto operator<=>(const Found&) const = default;
+  };
+  std::vector<Found> found;
+  std::vector<std::vector<size_t>> to_results;  // of those that the kernel writes
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    const uint32_t in = kernel.buffers[i];
+    const Buffer& input = plan.buffers[in];
+    if (input.kind != Buffer::Kind::input || !may_donate[input.index]) continue;
+    if (!fits_into(plan, in, out) || !may_follow(plan, users, in, out)) continue;
+    if (to_results.empty()) {
+      for (const uint32_t result : written_by(kernel)) to_results.push_back(distances(kernel, result));
+    }
+    const std::span<const uint32_t> results = written_by(kernel);
+    const size_t far = kernel.program.size();
+    const auto leads = [&](const std::vector<size_t>& distance) { return distance[i] < far; };
+    const auto reached = static_cast<size_t>(std::count_if(to_results.begin(), to_results.end(), leads));
+    const size_t own = to_results[std::find(results.begin(), results.end(), out) - results.begin()][i];
+    found.push_back({own == far, reached, own, input.index});
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<uint32_t> inputs;
+  for (const Found& each : found) inputs.push_back(each.input);
+  return inputs;
+}
+
 void find_donors(Plan& plan, const BufferUsers& users, std::pmr::memory_resource* memory) {
   for (NodeId id = 0; id < plan.graph.size(); ++id) plan.may_fail |= plan.graph[id].may_fail();
   const int64_t safe_after = last_fallible(plan);
@@ -137,16 +215,7 @@ void find_donors(Plan& plan, const BufferUsers& users, std::pmr::memory_resource
     if (writer == BufferUsers::kNoKernel) continue;
     if (writer != BufferUsers::kSeveral && !may_take_donors(plan, writer)) continue;
     std::vector<uint32_t>& donors = plan.donors[output.index];
-    donors.reserve(std::min(inputs.size(), kMaxDonors));
-    // Prefers inputs that the writing kernel reads itself (if it is a single kernel): updates in place.
-    std::span<const uint32_t> own;
-    if (writer != BufferUsers::kSeveral) own = plan.kernels[writer].buffers;
-    for (uint32_t in : own) {
-      const Buffer& input = plan.buffers[in];
-      if (input.kind != Buffer::Kind::input || !may_donate[input.index]) continue;
-      if (fits_into(plan, in, out) && may_follow(plan, users, in, out)) donors.push_back(input.index);
-    }
-    std::sort(donors.begin(), donors.end());
+    if (writer != BufferUsers::kSeveral) donors = updated_by(plan, users, plan.kernels[writer], out, may_donate);
     donors.resize(std::min(donors.size(), kMaxDonors));
     for (const Input& in : inputs) {
       if (donors.size() == kMaxDonors) break;

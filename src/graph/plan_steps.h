@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory_resource>
+#include <optional>
 
 #include "graph/fuse.h"
 #include "graph/plan.h"
@@ -35,6 +36,14 @@ inline constexpr size_t kMaxDonors = 8;
 /// Whether the kernel, which writes `out`, reads each element of `in` only where and before it writes it, and does not
 /// write `in`.
 bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out);
+
+/// The buffers of a kernel that only moves elements, each to the same place: in one memory it has nothing to do.
+struct Move {
+  uint32_t from = 0, to = 0;
+};
+std::optional<Move> move_of(const Kernel& kernel);
+/// Returns the moves of a launch's kernels; none if one of them does anything else.
+std::vector<Move> moves_of(const Plan& plan, std::span<const uint32_t> kernels);
 
 /// Returns the last launch that can fail, because of elements' values or of memory that it allocates; -1 if none can. A
 /// failed plan must not have overwritten its inputs.

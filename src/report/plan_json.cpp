@@ -83,6 +83,7 @@ std::string plan_json(const exec::Executable& executable) {
   out["resident_rows"] = {plan.device.resident.neighbours, plan.device.resident.apart};
   out["operations_per_byte"] = plan.device.operations_per_byte;
   out["has_clusters"] = plan.device.has_clusters;
+  out["ops_allocate"] = plan.device.ops_allocate;
   for (const graph::Buffer& buffer : plan.buffers) out["buffers"].push_back(buffer_json(plan, buffer));
   for (const graph::Kernel& kernel : plan.kernels) out["kernels"].push_back(kernel_json(plan, kernel));
   out["launches"] = plan.launches;

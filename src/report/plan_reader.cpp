@@ -25,6 +25,7 @@ StoredPlan plan_of(const Json& json) {
   device.resident = {resident.at(0).get<int64_t>(), resident.at(1).get<int64_t>()};
   device.operations_per_byte = json.at("operations_per_byte").get<double>();
   device.has_clusters = json.at("has_clusters").get<bool>();
+  device.ops_allocate = json.at("ops_allocate").get<bool>();
   StoredPlan out{graph::make_plan(std::move(stored.graph), options, device), std::move(stored.symbols), {}};
   graph::verify(out.plan, "reading");
   if (json.at("launches") != Json(out.plan.launches))

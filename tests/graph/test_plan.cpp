@@ -253,6 +253,60 @@ TEST_CASE("an output before a sort, which allocates memory, keeps donors as they
   CHECK(plan.donors[0].empty());
 }
 
+TEST_CASE("a device whose ops do not allocate lets an output before a sort take a donor's memory", "[plan]") {
+  Graph g;
+  const NodeId p = input(g, kSquare);
+  const NodeId updated = add(g, Op::exp, {read(g, p)});
+  give(g, updated);
+  const Attrs attrs{.axis = 1, .count = kSquare[1]};
+  const NodeId sorted = g.add(op_def(Op::sort), {read(g, updated)}, attrs, {DType::f32, kSquare}, Span{}, g.size());
+  give(g, g.add_result(sorted, 0, {DType::f32, kSquare}));
+  const DeviceTraits device{.ops_allocate = false};
+  const Plan plan = make_plan(std::move(g), {}, device);
+  REQUIRE(plan.launches.size() == 2);
+  CHECK(plan.donors[0] == std::vector<uint32_t>{0});
+}
+
+/// Adds what Adam does. The outputs are the square, the parameter and the mean, which are inputs 1, 2 and 0.
+void add_update(Graph& g, NodeId mean, NodeId square, NodeId p, NodeId gradient) {
+  const auto blend = [&](NodeId old, NodeId fresh) {
+    const NodeId decayed = add(g, Op::mul, {read(g, old), number(0.9)});
+    return add(g, Op::add, {read(g, decayed), read(g, fresh)});
+  };
+  const NodeId next = blend(square, add(g, Op::square, {read(g, gradient)}));
+  const NodeId moved = blend(mean, gradient);
+  give(g, next);
+  give(g, add(g, Op::sub, {read(g, p), read(g, add(g, Op::div, {read(g, moved), read(g, next)}))}));
+  give(g, moved);
+}
+
+void check_each_updates_its_own(const Plan& plan) {
+  REQUIRE(plan.kernels.size() == 1);
+  REQUIRE(plan.donors.size() == 3);
+  CHECK(plan.donors[0].front() == 1);
+  CHECK(plan.donors[1].front() == 2);
+  CHECK(plan.donors[2].front() == 0);
+}
+
+TEST_CASE("an output takes first the memory of the input that it is an update of", "[plan]") {
+  Graph g;
+  const NodeId mean = input(g, kSquare), square = input(g, kSquare), p = input(g, kSquare);
+  add_update(g, mean, square, p, input(g, kSquare));
+  check_each_updates_its_own(compile(std::move(g)));
+}
+
+TEST_CASE("a reduction updates what it reads once a row", "[plan]") {
+  for (const int axis : {0, 1}) {
+    Graph g;
+    const Shape row = axis == 0 ? Shape{1, 512} : Shape{512, 1};
+    const NodeId mean = input(g, row), square = input(g, row), p = input(g, row);
+    add_update(g, mean, square, p, reduce(g, Op::sum, input(g, kSquare), axis));
+    const Plan plan = compile(std::move(g));
+    check_each_updates_its_own(plan);
+    CHECK(plan.kernels[0].kind == Template::reduce);
+  }
+}
+
 NodeId written(Graph& g, Arg x, Arg value, int64_t row) {
   Attrs attrs;
   attrs.view = slice(Layout::contiguous(kSquare), 0, row, 1, 1);

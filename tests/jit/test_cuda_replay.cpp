@@ -1,10 +1,16 @@
 // Counts and times what a replay on a GPU costs.
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "support/cuda_device.h"
 #include "support/session.h"
+
+#ifdef TSL_HAS_CUDA
+#include <dlfcn.h>
+#endif
 
 using namespace tsl;
 
@@ -314,3 +320,103 @@ for k in 0..6 {
 print(same)
 )") == "true\n");
 }
+
+namespace {
+
+const char* const kWrite = R"(
+@compile
+fn write(cache, row, i) {
+  var c = cache
+  c[i] = row
+  return c
+}
+let row = arange(64) * 0.5
+var cache = zeros([100, 64])
+for i in 0..5 { cache = write(cache, row, i) }
+)";
+
+}  // namespace
+
+TEST_CASE("a donated tensor is not copied onto itself", "[cuda][counts]") {
+  TSL_NEEDS_GPU();
+  Session session = on_gpu();
+  CHECK(session.output(std::string(kWrite) + R"(
+let before = counters().kernels
+for i in 0..10 { cache = write(cache, row, i) }
+let between = counters().kernels
+let kept = [cache]
+cache = write(cache, row, 20)
+print(between - before, counters().kernels - between, len(kept))
+)") == "10 2 1\n");
+}
+
+TEST_CASE("a tensor that is donated in some calls and kept in others has the elements that were written",
+          "[cuda][real]") {
+  TSL_NEEDS_GPU();
+  Session session = on_gpu();
+  CHECK(session.output(std::string(kWrite) + R"(
+var kept = []
+for i in 5..60 {
+  cache = write(cache, row, i)
+  if i % 7 < 2 { kept += [cache] }
+}
+let sums = fn(c) = int(sum(c).item() / sum(row).item())
+print(sums(cache), map(sums, kept))
+)") == "60 [8, 9, 15, 16, 22, 23, 29, 30, 36, 37, 43, 44, 50, 51, 57, 58]\n");
+}
+
+#ifdef TSL_HAS_CUDA
+
+namespace {
+
+/// Returns how many nodes of graphs the null driver has patched; nothing where the driver is a real one.
+std::optional<uint64_t> patches() {
+  void* const library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
+  auto* const count = library ? reinterpret_cast<uint64_t (*)()>(dlsym(library, "null_driver_patches")) : nullptr;
+  if (!count) return std::nullopt;
+  return count();
+}
+
+/// Trains an image model with `optimizer`, and returns how many nodes ten steps patch: a model whose gradients end in
+/// reductions (biases, batch norms), products, a scatter and windows.
+uint64_t patches_of_ten_steps(const std::string& optimizer) {
+  Session session = on_gpu();
+  std::vector<uint64_t> at_print;
+  session.engine.output = [&](std::string_view) { at_print.push_back(*patches()); };
+  session.engine.run("training.tsl", R"(
+import nn
+import optim
+fn model(p, x) {
+  let y = nn.conv2d(x, p.filters)
+  let (mean, var) = nn.batch_stats(y)
+  let z = nn.max_pool2d(nn.relu(nn.batch_norm(y, p.scale, p.shift, mean, var)), 3, stride: 2, padding: 1)
+  return nn.linear(reshape(z, [x.shape[0], -1]) + take(p.table, arange(x.shape[0]) % 3, 0), p.w, p.b)
+}
+@compile
+fn step(state, x, labels) {
+  let g = grad(fn(p) = nn.cross_entropy(model(p, x), labels))(state.p)
+  let (p, opt) = )" + optimizer + R"((state.p, g, state.opt)
+  return {p, opt}
+}
+let p = {filters: randn([4, 3, 3, 3]), scale: ones([4]), shift: zeros([4]), table: randn([3, 36]), w: randn([36, 5]), b: zeros([5])}
+var state = {p, opt: optim.sgd_init(p)}
+let (x, labels) = (randn([8, 3, 8, 8]), arange(8) % 5)
+for i in 0..5 { state = step(state, x, labels) }
+print(1)
+for i in 0..10 { state = step(state, x, labels) }
+print(2)
+)");
+  REQUIRE(at_print.size() == 2);
+  return at_print[1] - at_print[0];
+}
+
+}  // namespace
+
+TEST_CASE("steps of training update in place, so that they patch nothing", "[cuda][counts]") {
+  TSL_NEEDS_GPU();
+  if (!patches()) TSL_SKIP("only the null driver counts the patches");
+  CHECK(patches_of_ten_steps("optim.sgd") == 0);
+  CHECK(patches_of_ten_steps("(fn(p, g, s) = optim.sgd(p, g, s, momentum: 0.9))") == 0);
+}
+
+#endif

@@ -66,6 +66,7 @@ class CudaBackend : public exec::Backend {
   graph::DeviceTraits traits() const override {
     graph::DeviceTraits traits;
     traits.branches_by_part = true;
+    traits.ops_allocate = false;  // scratch memory is allocated as a run begins
     traits.operations_per_byte = kRates.operations_per_second / kRates.bytes_per_second;
     traits.has_clusters = gpu_.device.properties().compute_major >= kFirstWithClusters;
     if (traits.has_clusters) traits.resident.neighbours = kMaxClusterRow;

@@ -22,14 +22,6 @@ Loops loops_of(const Kernel& kernel) {
   return loops;
 }
 
-/// Returns the buffers of a kernel that only moves elements, each to the same place.
-std::optional<TilePlan::Move> move_of(const Kernel& kernel) {
-  const bool moves = kernel.program.size() == 2 && kernel.program[0].kind == Instr::Kind::load &&
-                     kernel.buffers.size() == 2 && graph::may_overwrite(kernel, kernel.buffers[0], kernel.buffers[1]);
-  if (!moves) return std::nullopt;
-  return TilePlan::Move{kernel.buffers[0], kernel.buffers[1]};
-}
-
 /// Whether the steps only store a number of the host program.
 bool stores_number(const TilePlan& tiles) {
   return tiles.loops.rows == 1 && tiles.loops.row_length == 1 && tiles.steps.size() == 2 && tiles.steps[0].is<Fill>() &&
@@ -39,7 +31,7 @@ bool stores_number(const TilePlan& tiles) {
 /// Makes the steps of a tile, their order and their memory.
 void build_steps(TilePlan& tiles, const TileSource& source) {
   const auto& form = tiles.shape.form;
-  if (!source.is_plain()) tiles.move = move_of(source.kernel);
+  if (!source.is_plain()) tiles.move = graph::move_of(source.kernel);
   add_steps(tiles, source);
   choose_form(tiles, source);
   if (!tiles.shape.by_rows || form == TileShape::Form::row_blocks) skip_conversions(tiles, source.table);

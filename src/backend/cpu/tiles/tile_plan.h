@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend/cpu/tiles/step.h"
-#include "graph/plan.h"
+#include "graph/plan_steps.h"
 
 namespace tsl::cpu {
 
@@ -55,21 +55,17 @@ struct Phase {
 
 /// One prepared kernel. build_tiles() makes it, and nothing changes it afterwards.
 struct TilePlan {
-  /// Moves each element of a buffer to the same place in another one.
-  struct Move {
-    uint32_t from = 0, to = 0;
-  };
   Loops loops;
   TileShape shape;
   TileMemory memory;
-  std::vector<Step> steps;       // in the order in which a tile runs them
-  std::vector<Phase> phases;     // of long rows
-  std::vector<TilePlan> boxes;   // run instead of the steps, if there are any
-  std::optional<Move> move;      // all that the kernel does
-  int64_t operations = 0;        // steps per element, before chains are formed
-  bool stores_number = false;    // writes one host number: its two steps need no tile
-  bool has_streams = false;      // stores past the caches
-  bool has_row_results = false;  // of long rows: values of a row are stored or reduced
+  std::vector<Step> steps;          // in the order in which a tile runs them
+  std::vector<Phase> phases;        // of long rows
+  std::vector<TilePlan> boxes;      // run instead of the steps, if there are any
+  std::optional<graph::Move> move;  // all that the kernel does
+  int64_t operations = 0;           // steps per element, before chains are formed
+  bool stores_number = false;       // writes one host number: its two steps need no tile
+  bool has_streams = false;         // stores past the caches
+  bool has_row_results = false;     // of long rows: values of a row are stored or reduced
 
   /// Returns the size of the kernel in element-operations.
   int64_t work() const { return loops.rows * loops.row_length * operations; }

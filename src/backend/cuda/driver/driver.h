@@ -66,6 +66,7 @@ namespace tsl::cuda {
   X(cuGraphInstantiate)                          \
   X(cuGraphExecKernelNodeSetParams)              \
   X(cuGraphExecChildGraphNodeSetParams)          \
+  X(cuGraphNodeSetEnabled)                       \
   X(cuGraphExecDestroy)                          \
   X(cuGraphLaunch)                               \
   X(cuEventCreate)                               \

@@ -19,6 +19,7 @@
 #include "exec/plan_activities.h"
 #include "exec/plan_memory.h"
 #include "exec/sharing_check.h"
+#include "graph/plan_steps.h"
 #include "tensor/elements.h"
 
 namespace tsl::cuda {
@@ -38,6 +39,7 @@ struct LaunchUnit {
   std::shared_ptr<LibraryCall> library;
   LoadedKernels vectorized, scalar;       // scalar: loaded when first needed
   bool has_offsets = false;               // the run's offsets choose between vectorized and scalar kernels
+  std::vector<graph::Move> moves = {};    // of its kernels, if none of them does anything else
   const LoadedKernels* chosen = nullptr;  // for the current run
   const LoadedKernels* set = nullptr;     // the kernels that its calls are bound to
   LaunchParameters parameters = {};
@@ -227,6 +229,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     LaunchUnit& unit =
         units_.emplace_back(LaunchUnit{launch, count, {}, LoadedKernels(std::move(generated), gpu_), {}});
     unit.parameters = parameters;
+    unit.moves = graph::moves_of(plan_, kernels);
     for (const CudaKernel& cuda_kernel : unit.vectorized.kernels) {
       for (const VectorAccess& access : cuda_kernel.vector_accesses) unit.has_offsets |= access.offset != nullptr;
     }
@@ -485,6 +488,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     const bool is_other = std::exchange(unit.set, unit.chosen) != unit.chosen;
     for (size_t i = 0; i < loaded.kernels.size(); ++i, ++call) {
       if (is_other) set_call(*call, loaded, i, symbols);
+      if (addresses_changed_ && !unit.moves.empty()) call->set_idle(moves_nothing(unit));
       if (addresses_changed_) {
         for (const DynamicArgs::Address& at : loaded.dynamic_args[i].addresses) {
           call->set(at.word, reinterpret_cast<uint64_t>(memory_.addresses()[at.buffer]));
@@ -497,6 +501,13 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       }
     }
     return call;
+  }
+
+  /// Whether all elements that the launch moves are where they belong.
+  bool moves_nothing(const LaunchUnit& unit) const {
+    return std::all_of(unit.moves.begin(), unit.moves.end(), [&](graph::Move move) {
+      return memory_.addresses()[move.from] == memory_.addresses()[move.to];
+    });
   }
 
   void set_call(KernelCall& call, const LoadedKernels& loaded, size_t i, std::span<const Scalar> symbols) const {

@@ -101,7 +101,7 @@ void CudaGraphLauncher::launch() {
   if (state() != GraphState::launched) return launch_each();
   const WorkLog::Scope call(log, log ? profiled_nodes() : nullptr);
   device_.launch_graph(executable_, calls_.front().name);
-  device_.counters().graph_kernels += calls_.size();
+  device_.counters().graph_kernels += calls_.size() - disabled_;
 }
 
 void CudaGraphLauncher::launch_each() {
@@ -109,7 +109,7 @@ void CudaGraphLauncher::launch_each() {
   const size_t end = end_of_reports();
   if (end > 0 && !reported_) driver.check(driver.cuEventCreate(&reported_, CU_EVENT_DISABLE_TIMING), "making an event");
   for (size_t i = 0; i < calls_.size(); ++i) {
-    launch(calls_[i]);
+    if (!calls_[i].is_idle) launch(calls_[i]);
     if (i + 1 == end) driver.check(driver.cuEventRecord(reported_, device_.stream()), "recording an event");
   }
   has_run_ = true;
@@ -168,8 +168,23 @@ bool CudaGraphLauncher::instantiate_graph() {
   has_event_ = reported_ != nullptr;
   if (has_event_) add_event();
   driver.check(driver.cuGraphInstantiate(&executable_, graph_, 0), "instantiating a graph");
-  for (KernelCall& call : calls_) call.is_sent = true;
+  is_disabled_.assign(calls_.size(), false);
+  disabled_ = 0;
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    enable(i);
+    calls_[i].is_sent = true;
+  }
   return true;
+}
+
+/// Makes the graph run the node of call `i`, or pass over it if the call is idle.
+void CudaGraphLauncher::enable(size_t i) {
+  if (is_disabled_[i] == calls_[i].is_idle) return;
+  device_.check(device_.driver().cuGraphNodeSetEnabled(executable_, nodes_[i], calls_[i].is_idle ? 0 : 1),
+                "patching a graph");
+  is_disabled_[i] = calls_[i].is_idle;
+  if (calls_[i].is_idle) ++disabled_;
+  else --disabled_;
 }
 
 namespace {
@@ -238,6 +253,7 @@ bool CudaGraphLauncher::patch(GraphChange& change) {
     change = GraphChange::updated;
     calls_[i].is_sent = patch(nodes_[i], calls_[i]);
     if (!calls_[i].is_sent) return false;
+    enable(i);
   }
   return true;
 }

@@ -42,12 +42,17 @@ struct KernelCall {
   std::vector<uint32_t> after;           // earlier calls of this launcher that it depends on
   std::shared_ptr<LibraryWork> library;  // null for a kernel
   bool is_unrecordable = false;          // CUDA takes no graph of this work, which allocates memory
+  bool is_idle = false;                  // the kernel would copy elements onto themselves, and is not launched
   exec::Timeline::Id activity = kNoActivity;  // in the profile, if there is one
 
   void set(uint32_t word, uint64_t value) {
     if (values[word] == value) return;
     values[word] = value;
     (table && word < arg_table_words ? is_copied : is_sent) = false;
+  }
+  void set_idle(bool idle) {
+    is_sent &= is_idle == idle;
+    is_idle = idle;
   }
 };
 
@@ -84,6 +89,7 @@ class CudaGraphLauncher {
   bool instantiate_graph();
   bool patch(GraphChange& change);
   bool patch(CUgraphNode node, KernelCall& call);
+  void enable(size_t i);
   CUgraphNode add_node(KernelCall& call);
   void add_event();
   size_t end_of_reports() const;
@@ -97,6 +103,8 @@ class CudaGraphLauncher {
   std::vector<CUgraphNode> nodes_;                    // one per call
   bool has_event_ = false;                            // the graph has a node after those
   std::shared_ptr<const GraphNodes> profiled_nodes_;  // null: not known yet
+  std::vector<bool> is_disabled_;                     // by call: the graph passes over its node
+  size_t disabled_ = 0;                               // how many
   CUgraph graph_ = nullptr;
   CUgraphExec executable_ = nullptr;
   bool has_run_ = false;
