@@ -1,5 +1,5 @@
-// Convolutions of floats and their gradients, by cuDNN. A node's algorithm is the first that cuDNN's rules of thumb
-// propose of those whose sums have one order; the rules know shapes, dtypes and the GPU.
+// Convolutions of floats and their gradients, by cuDNN but for those of few pixels. A node's algorithm is the first
+// that cuDNN's rules of thumb propose of those whose sums have one order; the rules know shapes, dtypes and the GPU.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/cuda/libraries/cudnn.h"
+#include "backend/cuda/libraries/few_pixels.h"
 #include "backend/cuda/libraries/handle.h"
 #include "backend/cuda/libraries/libraries.h"
 #include "backend/cuda/libraries/optional_library.h"
@@ -252,9 +253,10 @@ class ConvolutionsProvider final : public exec::OpKernelProvider {
   explicit ConvolutionsProvider(Gpu& gpu) : gpu_(gpu) {}
 
   std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
-    if (node.def().traits.category != Category::convolution || !is_float(node.dtype) || !can_describe(node))
-      return nullptr;
+    if (node.def().traits.category != Category::convolution || !is_float(node.dtype)) return nullptr;
     gpu_.device.make_current();
+    if (std::unique_ptr<exec::OpKernel> kernel = few_pixels_kernel(node, gpu_)) return kernel;
+    if (!can_describe(node)) return nullptr;
     ConvLibrary* const cudnn = cudnn_.open(gpu_);
     if (!cudnn) return nullptr;
     auto problem = std::make_unique<Problem>(node, *cudnn, gpu_.options.tf32);

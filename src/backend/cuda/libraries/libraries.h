@@ -15,7 +15,7 @@ std::unique_ptr<exec::OpKernelProvider> products_provider(Gpu& gpu);
 std::unique_ptr<exec::OpKernelProvider> factorisations_provider(Gpu& gpu);
 /// Triangular systems of f32 and f64, by cuBLAS; has none if it is not installed.
 std::unique_ptr<exec::OpKernelProvider> triangular_provider(Gpu& gpu);
-/// Convolutions of floats, by cuDNN; has none if it is not installed.
+/// Convolutions of floats, by cuDNN, or of few pixels by kernels of TSL's own; else has none if cuDNN is not installed.
 std::unique_ptr<exec::OpKernelProvider> convolutions_provider(Gpu& gpu);
 /// Attention, by kernels of TSL's own.
 std::unique_ptr<exec::OpKernelProvider> attention_provider(Gpu& gpu);

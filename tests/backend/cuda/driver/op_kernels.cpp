@@ -50,7 +50,7 @@ class Generator {
 
 class Devices {
  public:
-  Devices() : host_(2), gpu_(cuda::open_backend(0, host_)) {}
+  explicit Devices(const exec::BackendOptions& options = {}) : host_(2), gpu_(cuda::open_backend(0, host_, options)) {}
 
   Tensor tensor(DType dtype, const Shape& shape, const std::function<Scalar(int64_t)>& element) {
     const int64_t count = element_count(shape).hint(), size = static_cast<int64_t>(size_of(dtype));
@@ -68,6 +68,14 @@ class Devices {
     Tensor out;
     host_.prepare(graph::compile(graph))->run(inputs, {}, {}, {&out, 1});
     return load_element(out.dtype(), out.data());
+  }
+  Scalar on_gpu(const Graph& graph, const std::vector<Tensor>& inputs) {
+    std::vector<Tensor> there;
+    for (const Tensor& input : inputs) there.push_back(gpu_->to_device(input));
+    Tensor out;
+    gpu_->prepare(graph::compile(graph))->run(there, {}, {}, {&out, 1});
+    const Tensor here = gpu_->to_host(out);
+    return load_element(here.dtype(), here.data());
   }
   Tensor whole(const std::vector<int64_t>& values, const Shape& shape) {
     return tensor(DType::i64, shape, [&](int64_t i) { return Scalar::of(values[static_cast<size_t>(i)]); });
@@ -375,6 +383,43 @@ TEST_CASE("products of integers wrap around", "[cuda]") {
       }
     }
   }
+}
+
+/// Compares convolutions that have kernels of few pixels, of whole numbers.
+void compare_few_pixels(Devices& devices, DType dtype) {
+  // Groups, then strides, dilations and paddings before and after.
+  const std::vector<int64_t> even = {1, 1, 1, 1, 1, 1, 1, 1, 1}, odd = {1, 2, 1, 1, 3, 2, 3, 0, 1},
+                             line = {1, 2, 2, 1, 2};
+  const std::tuple<Shape, Shape, std::vector<int64_t>> cases[] = {
+      {{1, 300, 7, 7}, {40, 300, 3, 3}, even}, {{2, 37, 11, 13}, {45, 37, 3, 3}, odd},
+      {{3, 129, 5, 9}, {17, 129, 1, 1}, odd},  {{2, 40, 12, 21}, {34, 40, 2, 4}, even},
+      {{2, 96, 50}, {24, 96, 3}, line},        {{1, 64, 28, 28}, {128, 64, 3, 3}, even}};
+  for (const auto& [images, filters, numbers] : cases) {
+    INFO(describe(dtype, images) << ", " << to_string(filters));
+    const Lying x = plain(images, dtype), w = plain(filters, dtype);
+    devices.compare(convolution(Op::conv, x, w, numbers),
+                    {devices.random(x, Values::few, 43), devices.random(w, Values::few, 44)});
+  }
+}
+
+TEST_CASE("convolutions of few pixels of 16 bits are exact of whole numbers", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Devices devices;
+  compare_few_pixels(devices, DType::bf16);
+  compare_few_pixels(devices, DType::f16);
+}
+
+TEST_CASE("convolutions of few pixels round f32 to the nearest tf32, and are exact of whole numbers", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Devices devices({.tf32 = true});
+  compare_few_pixels(devices, DType::f32);
+  const Shape one = {1, 256, 1, 1};
+  const Graph sum = convolution(Op::conv, plain(one, DType::f32), plain(one, DType::f32), {1, 1, 1, 1, 1, 0, 0, 0, 0});
+  const auto all = [&](double x) { return devices.tensor(DType::f32, one, [=](int64_t) { return Scalar::of(x); }); };
+  const auto rounded = [&](double x) { return devices.on_gpu(sum, {all(x), all(1)}).real / 256; };
+  CHECK(rounded(1 + 0x1p-12) == 1);
+  CHECK(rounded(1 + 0x1p-11) == 1 + 0x1p-10);  // ties away from zero
+  CHECK(rounded(-1 - 0x1.8p-11) == -1 - 0x1p-10);
 }
 
 TEST_CASE("convolutions of whole numbers are exact, and those of integers wrap around", "[cuda]") {

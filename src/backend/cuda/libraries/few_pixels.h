@@ -1,0 +1,41 @@
+// Convolutions of few output pixels by kernels of our own, on tensor cores: cuDNN leaves most of the GPU idle.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "backend/cuda/driver/gpu.h"
+#include "backend/cuda/libraries/convolution/few_pixels_arguments.h"
+#include "backend/cuda/source/cuda_kernel.h"
+#include "exec/op_kernel.h"
+
+namespace tsl::cuda {
+
+/// What these kernels depend on beside the node.
+struct FewPixelsTarget {
+  bool has_clusters = true;  // of blocks: from compute capability 9.0 on
+  bool tf32 = false;         // f32 may be rounded
+  uint64_t shared_bytes = uint64_t{227} << 10;
+};
+
+/// A kernel whose only argument is few_pixels::Arguments.
+struct FewPixels {
+  CudaKernel kernel;
+  few_pixels::Arguments arguments;  // without addresses and what depends on them
+  std::array<unsigned, 3> grid = {1, 1, 1};
+  uint64_t shared_bytes = 0;
+  bool can_filters_be_wide = false;  // by the extents
+};
+
+/// Returns the kernel of a node by its dtype, extents and geometry; none: there is none, or another one is faster.
+std::optional<FewPixels> few_pixels_of(const graph::Node& node, const FewPixelsTarget& target);
+/// Returns what computes a node; null: cuDNN or a generated kernel is to do it.
+std::unique_ptr<exec::OpKernel> few_pixels_kernel(const graph::Node& node, Gpu& gpu);
+
+/// The text in front of these kernels.
+std::string_view few_pixels_templates();
+
+}  // namespace tsl::cuda
