@@ -120,10 +120,13 @@ Value flash_attention_builtin(Context& context, Args args) {
     if (!(attrs.softcap > 0))
       fail(ErrorName::argument_out_of_range, "flash_attention: softcap must be above 0, not {}", attrs.softcap);
   }
-  return context.ops().call(Op::attention,
-                            {expect_tensor(context, args[0], "query"), expect_tensor(context, args[1], "key"),
-                             expect_tensor(context, args[2], "value")},
-                            attrs);
+  const Tensor query = expect_tensor(context, args[0], "query"), key = expect_tensor(context, args[1], "key"),
+               value = expect_tensor(context, args[2], "value");
+  if (args[7].is_nil()) return context.ops().call(Op::attention, {query, key, value}, attrs);
+  const Tensor mask = expect_tensor(context, args[7], "attn_mask");
+  Shape scores = query.shape();
+  if (scores.rank() >= 2 && key.rank() >= 2) scores[scores.rank() - 1] = key.shape()[key.rank() - 2];
+  return context.ops().call(Op::attention, {query, key, value, expand(context.ops(), mask, scores)}, attrs);
 }
 
 constexpr Builtin kRows[] = {
@@ -141,9 +144,10 @@ constexpr Builtin kRows[] = {
      conv_transpose_builtin, "linear algebra"},
     {"flash_attention",
      "flash_attention(query: tensor, key: tensor, value: tensor, is_causal: bool = false, scale: number | nil = nil, "
-     "window_size: integer | nil in 1.. = nil, softcap: number | nil = nil)",
-     "attention(query, key, value) of [batch…, heads, rows, columns] without a mask, whose scores are never in memory; "
-     "key and value may have fewer heads, each for as many of query",
+     "window_size: integer | nil in 1.. = nil, softcap: number | nil = nil, attn_mask: tensor | nil = nil)",
+     "attention(query, key, value) of [batch…, heads, rows, columns], whose scores are never in memory; key and value "
+     "may "
+     "have fewer heads, each for as many of query; attn_mask is bool, best with few rows: its gradients keep scores",
      flash_attention_builtin, "linear algebra"},
 };
 

@@ -196,6 +196,9 @@ const std::map<Op, Use>& written_uses() {
       {Op::attention,
        {{"flash_attention(x[nil], other[nil], x[nil] ** 2)",
          "flash_attention(x[nil, :2], x[nil, :, ::-1], other[nil, :, 1:], true, scale: -0.7, softcap: 1.5)",
+         "flash_attention(x[nil], x[nil] * other, x[nil] ** 2, softcap: 1.5, attn_mask: other @ other.T > 0.0)",
+         "flash_attention(stack([x, x * x]), other[nil], x[nil], true, attn_mask: tensor([true, true, false, "
+         "true])[:x.shape[0]])",
          "flash_attention(stack([x, other, x * x, x.T @ x @ x.T @ x][:3]), x[nil], other[nil] * x) ** 2"}}},
       {Op::attention_grad,
        {{"flash_attention(x[nil], other[nil], x[nil], window_size: 2)",

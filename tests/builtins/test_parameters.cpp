@@ -399,6 +399,7 @@ const std::map<std::string, std::string> kFitting = {
     {"flash_attention.scale", "0.5"},
     {"flash_attention.window_size", "2"},
     {"flash_attention.softcap", "2.0"},
+    {"flash_attention.attn_mask", "ones([2, 2], dtype: bool)"},
     {"attention.value", "ones([2, 4])"},
     {"nn.attention.key", "ones([2, 4])"},
     {"nn.attention.value", "ones([2, 4])"},

@@ -137,6 +137,7 @@ std::vector<MatrixCase> matrix_cases() {
       {Op::attention, returned("flash_attention(a[nil], b[nil], a[nil])")},
       {Op::attention,
        returned("flash_attention(a.T[nil], b.T[nil], b.T[nil, :, :1], true, scale: 0.25, softcap: 3)[0]")},
+      {Op::attention, returned("flash_attention(a[nil], b[nil], a[nil], attn_mask: a @ b.T > 0)")},
       {Op::attention_grad, returned("grad(fn(z) = sum(flash_attention(z[nil], b[nil], z[nil], true) * a))(a)")},
       {Op::attention_grad,
        returned("grad(fn(z) = sum(flash_attention(stack([a, z]), z[nil], b[nil], window_size: 2)))(b * 2)")},

@@ -257,12 +257,15 @@ struct ConvKernels {
   void (*fold)(void* out, const void* sums, size_t count) = nullptr;
 };
 
-/// A block of attention's scores, which lie without gaps. Row r looks at columns low + r to high + r - 1.
+/// A block of attention's scores, which lie without gaps. Row r looks at columns low + r to high + r - 1, of these at
+/// the ones where the mask is true.
 struct ScoreBlock {
   void* scores;  // f32 or f64: products of query and key
   size_t rows, columns;
   double scale, cap;  // cap: 0 for none
   int64_t low, high;
+  const unsigned char* mask = nullptr;  // null: there is none
+  int64_t mask_stride = 0;              // between its rows
 };
 
 /// What attention does beside products, of f32 or f64. Sums are in lanes, as those of reductions.

@@ -82,6 +82,19 @@ void check_attention(Operands operands, const Attrs& attrs) {
   check_numbers(attrs);
 }
 
+void check_mask(Operands operands) {
+  const Tensor &query = operands[0].tensor, &key = operands[1].tensor, &mask = operands[3].tensor;
+  Shape expected = query.shape();
+  expected[query.rank() - 1] = key.shape()[query.rank() - 2];
+  if (mask.dtype() != DType::boolean)
+    fail(ErrorName::wrong_dtype, "attention: the mask must be bool, not {}", describe(mask));
+  bool fits = mask.rank() == query.rank();
+  for (int i = 0; fits && i < query.rank(); ++i) fits = mask.shape()[i] == expected[i];
+  if (!fits)
+    fail(ErrorName::shape_mismatch, "attention: expected a mask of shape {}, got {}", to_string(expected),
+         describe(mask));
+}
+
 DType logsumexp_type(DType dtype) { return accumulator_of(dtype); }
 
 /// Returns [batch…, heads, rows] and, if given, columns.
@@ -93,7 +106,10 @@ Shape rows_of_query(Operands operands, std::optional<Dim> columns) {
 }
 
 TensorType infer_attention(Operands operands, const Attrs& attrs) {
+  if (operands.size() != 3 && operands.size() != 4)
+    fail(ErrorName::shape_mismatch, "attention: expected 3 or 4 operands, got {}", operands.size());
   check_attention(operands, attrs);
+  if (operands.size() == 4) check_mask(operands);
   const Shape& value = operands[2].tensor.shape();
   return {operands[0].tensor.dtype(), rows_of_query(operands, value[value.rank() - 1])};
 }
@@ -115,14 +131,11 @@ TensorType infer_other_gradient(Operands operands, const Attrs&, int result) {
 
 // ---- Derivatives -------------------------------------------------------------------------------------------------
 
-void vjp_attention(VjpCall& call) {
-  if (!call.result_grads[0]) return;
-  const Results grads = call.ops.call_many(Op::attention_grad,
-                                           {call.inputs[0].tensor, call.inputs[1].tensor, call.inputs[2].tensor,
-                                            call.results[0], call.results[1], call.result_grads[0]},
-                                           call.attrs);
-  for (size_t i = 0; i < 3; ++i) {
-    if (call.needed[i]) call.grads[i] = grads[i];
+/// Makes the gradients of the first `count` operands zeros.
+void put_zeros(VjpCall& call, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const Tensor& x = call.inputs[i].tensor;
+    if (call.needed[i]) call.grads[i] = zeros(call.ops, x.shape(), x.dtype());
   }
 }
 
@@ -130,8 +143,10 @@ void vjp_attention(VjpCall& call) {
 /// * rows, columns].
 class ComposedAttention {
  public:
-  explicit ComposedAttention(VjpCall& call)
+  /// `mask`: an operand of the call; null: none.
+  ComposedAttention(VjpCall& call, const Tensor& mask)
       : call_(call),
+        mask_(mask),
         form_(call.inputs[0].tensor.shape(), call.inputs[1].tensor.shape(), call.inputs[2].tensor.shape(), call.attrs) {
     query = of_groups(call.inputs[0].tensor);
     key = wide(call.inputs[1].tensor);
@@ -156,6 +171,11 @@ class ComposedAttention {
     shape[head + 1] = shape[head + 1] * Dim(form_.share());
     return reshape(call_.ops, wide(x), shape);
   }
+  /// Sets the gradient of operand i, if it is needed.
+  void put(size_t i, const Tensor& x) const {
+    if (call_.needed[i])
+      call_.grads[i] = as_gradient(call_, i, var(reshape(call_.ops, x, call_.inputs[i].tensor.shape())));
+  }
   diff::Var var(const Tensor& x) const { return diff::Var(call_.ops, x); }
   Tensor product(const Tensor& a, const Tensor& b) const { return matmul(call_.ops, a, b); }
   Tensor turned(const Tensor& x) const { return transpose(call_.ops, x); }
@@ -170,8 +190,19 @@ class ComposedAttention {
                           {.dtype = DType::i64, .count = count});
   }
 
-  /// Returns where rows may look, [share * rows, keys]; null: everywhere.
+  /// Returns where rows may look, [share * rows, keys] or as many for each group; null: everywhere.
   Tensor visible() const {
+    const Tensor near = nearby();
+    if (!mask_) return near;
+    const Shape &scores = mask_.shape(), &keys = call_.inputs[1].tensor.shape();
+    Shape of_groups = scores;
+    of_groups[scores.rank() - 3] = keys[scores.rank() - 3];
+    of_groups[scores.rank() - 2] = scores[scores.rank() - 2] * Dim(form_.share());
+    const Tensor mask = reshape(call_.ops, mask_, of_groups);
+    return near ? call_.ops.call(Op::mul, {mask, near}) : mask;
+  }
+  /// The same without a mask.
+  Tensor nearby() const {
     const Attrs& attrs = call_.attrs;
     if (!attrs.causal && attrs.size == 0) return {};
     Ops& ops = call_.ops;
@@ -203,13 +234,34 @@ class ComposedAttention {
   }
 
   VjpCall& call_;
+  Tensor mask_;
   AttentionForm form_;
 };
 
-void put_zeros(VjpCall& call) {
-  for (const size_t i : {0, 1, 2, 5}) {
-    const Tensor& x = call.inputs[i].tensor;
-    if (call.needed[i]) call.grads[i] = zeros(call.ops, x.shape(), x.dtype());
+/// Differentiates attention with a mask, whose few rows of scores need little memory.
+void vjp_masked(VjpCall& call) {
+  if (element_count(call.inputs[1].tensor.shape()) == Dim(0)) return put_zeros(call, 3);
+  const ComposedAttention a(call, call.inputs[3].tensor);
+  const Tensor grad = a.of_groups(call.result_grads[0]);
+  const diff::Var p = a.var(a.shares);
+  a.put(2, a.product(a.turned(a.shares), grad));
+  const diff::Var of_shares = a.var(a.product(grad, a.turned(a.value)));
+  diff::Var of_scores = p * (of_shares - a.row_sums(of_shares * p));
+  if (a.slopes) of_scores = of_scores * a.var(a.slopes);
+  const Tensor of_products = (of_scores * a.scale()).tensor();
+  a.put(0, a.product(of_products, a.key));
+  a.put(1, a.product(a.turned(of_products), a.query));
+}
+
+void vjp_attention(VjpCall& call) {
+  if (!call.result_grads[0]) return;
+  if (call.inputs.size() == 4) return vjp_masked(call);
+  const Results grads = call.ops.call_many(Op::attention_grad,
+                                           {call.inputs[0].tensor, call.inputs[1].tensor, call.inputs[2].tensor,
+                                            call.results[0], call.results[1], call.result_grads[0]},
+                                           call.attrs);
+  for (size_t i = 0; i < 3; ++i) {
+    if (call.needed[i]) call.grads[i] = grads[i];
   }
 }
 
@@ -217,8 +269,8 @@ void put_zeros(VjpCall& call) {
 /// the direction c: J = dP V + P cV with dP = P (dS - sum(P dS)) and dS = (cQ Kᵀ + Q cKᵀ) scale. This differentiates J
 /// by query, key, value and grad. The results of attention, which are operands, depend on these: they get none.
 void vjp_attention_grad(VjpCall& call) {
-  if (element_count(call.inputs[1].tensor.shape()) == Dim(0)) return put_zeros(call);
-  const ComposedAttention a(call);
+  if (element_count(call.inputs[1].tensor.shape()) == Dim(0)) return put_zeros(call, 6);
+  const ComposedAttention a(call, {});
   const auto direction = [&](size_t i, const Tensor& like) {
     if (!call.result_grads[i]) return zeros(call.ops, like.shape(), like.dtype());
     return a.of_groups(call.result_grads[i]);
@@ -232,15 +284,11 @@ void vjp_attention_grad(VjpCall& call) {
   if (a.slopes) turn = turn * a.var(a.slopes);
   const diff::Var mean = a.row_sums(p * turn);
   const diff::Var change = p * (turn - mean);  // dP
-  const auto put = [&](size_t i, const Tensor& x) {
-    if (call.needed[i])
-      call.grads[i] = as_gradient(call, i, a.var(reshape(call.ops, x, call.inputs[i].tensor.shape())));
-  };
   if (call.needed[5]) {
     const diff::Var result = a.var(a.product(change.tensor(), a.value)) + a.var(a.product(a.shares, of_value));
-    put(5, result.tensor());
+    a.put(5, result.tensor());
   }
-  if (call.needed[2]) put(2, a.product(a.turned(change.tensor()), grad));
+  if (call.needed[2]) a.put(2, a.product(a.turned(change.tensor()), grad));
   if (!call.needed[0] && !call.needed[1]) return;
   const diff::Var of_change = a.var(a.product(grad, a.turned(a.value)));
   const diff::Var weighted = a.row_sums(of_change * p);
@@ -253,9 +301,9 @@ void vjp_attention_grad(VjpCall& call) {
     of_turn = of_turn * slopes;
   }
   const Tensor first = (of_scores * a.scale()).tensor(), second = (of_turn * a.scale()).tensor();
-  if (call.needed[0]) put(0, (a.var(a.product(first, a.key)) + a.var(a.product(second, of_key))).tensor());
+  if (call.needed[0]) a.put(0, (a.var(a.product(first, a.key)) + a.var(a.product(second, of_key))).tensor());
   if (call.needed[1])
-    put(1, (a.var(a.product(a.turned(first), a.query)) + a.var(a.product(a.turned(second), of_query))).tensor());
+    a.put(1, (a.var(a.product(a.turned(first), a.query)) + a.var(a.product(a.turned(second), of_query))).tensor());
 }
 
 constexpr OpTraits kTraits = unfused_traits(Category::attention, AxisUse::none, std::nullopt);
@@ -263,17 +311,18 @@ constexpr OpTraits kTraits = unfused_traits(Category::attention, AxisUse::none, 
 }  // namespace
 
 void add_attention(Table& table) {
-  table.add({.op = Op::attention,
-             .name = "attention",
-             .signature = "flash_attention(query, key, value)",
-             .doc = "softmax(query @ key.T * scale) @ value, and the logsumexp of each row of scores",
-             .traits = kTraits,
-             .arity = 3,
-             .infer = infer_attention,
-             .results = 2,
-             .infer_other = infer_logsumexp,
-             .vjp = vjp_attention,
-             .batch = batch_leading});
+  table.add(
+      {.op = Op::attention,
+       .name = "attention",
+       .signature = "flash_attention(query, key, value)",
+       .doc = "softmax(query @ key.T * scale) @ value, perhaps with a mask, and the logsumexp of each row of scores",
+       .traits = kTraits,
+       .arity = -1,  // with or without a mask
+       .infer = infer_attention,
+       .results = 2,
+       .infer_other = infer_logsumexp,
+       .vjp = vjp_attention,
+       .batch = batch_leading});
   table.add({.op = Op::attention_grad,
              .name = "attention_grad",
              .signature = "",

@@ -9,7 +9,8 @@
 namespace tsl {
 
 /// The extents of attention: query [batch…, heads, rows, width], key [batch…, groups, keys, width] and value [batch…,
-/// groups, keys, value_width]. Row i looks at keys i - left to i + right.
+/// groups, keys, value_width]. Row i looks at keys i - left to i + right, of these at the ones where a mask is true, if
+/// there is a fourth operand: bool [batch…, heads, rows, keys].
 struct AttentionForm {
   /// So far beyond every matrix that sums with a row's number do not overflow an i32.
   static constexpr int64_t kAll = int64_t{1} << 29;

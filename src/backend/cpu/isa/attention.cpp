@@ -57,6 +57,13 @@ template <class T, class Slope> void score(const ScoreBlock& block, T* x, Column
   }
 }
 
+/// Makes -inf of scores where the mask is false.
+template <class T> void hide(const ScoreBlock& block, size_t row, T* x, Columns seen) {
+  const unsigned char* const mask = block.mask + static_cast<int64_t>(row) * block.mask_stride;
+  TSL_VECTORIZE
+  for (size_t i = seen.first; i < seen.end; ++i) x[i] = mask[i] ? x[i] : kNone<T>;
+}
+
 template <class T> void weigh(const ScoreBlock& block, void* most, void* total, void* shrink) {
   T* const scores = static_cast<T*>(block.scores);
   T *const greatest = static_cast<T*>(most), *const sums = static_cast<T*>(total),
@@ -65,6 +72,7 @@ template <class T> void weigh(const ScoreBlock& block, void* most, void* total, 
     T* const x = scores + r * block.columns;
     const Columns seen = columns_of(block, r);
     score(block, x, seen, [](size_t, T) {});
+    if (block.mask) hide(block, r, x, seen);
     const T high = fold(x + seen.first, seen.end - seen.first, greatest[r], [](T a, T b) { return a < b ? b : a; });
     const T shift = high == kNone<T> ? T(0) : high;
     factors[r] = greatest[r] - shift;

@@ -117,6 +117,15 @@ template <class A> class AttentionKernel : public exec::OpKernel {
             ahead + form_.right + 1};
   }
 
+  /// Points to what the mask, operand 3, says of these rows and keys.
+  void set_mask(ScoreBlock& block, const exec::OpCall& call, int64_t batch, int64_t head, Range rows,
+                Range keys) const {
+    const HeadStrides& strides = strides_[3];
+    const int64_t first = batch * strides.batch + head * strides.head + rows.first * strides.row + keys.first;
+    block.mask = reinterpret_cast<const unsigned char*>(call.operands[3] + first);
+    block.mask_stride = strides.row;
+  }
+
   /// Reads rows of an operand: where they lie, or converted to `buffer`.
   Rows<const A> read(const exec::OpCall& call, size_t operand, int64_t batch, int64_t head, Range rows, int64_t columns,
                      A* buffer) const {
@@ -163,7 +172,8 @@ template <class A> class AttentionKernel : public exec::OpKernel {
 
 template <class A> class ForwardKernel final : public AttentionKernel<A> {
  public:
-  ForwardKernel(const graph::Node& node, const LibraryContext& context) : AttentionKernel<A>(node, context) {}
+  ForwardKernel(const graph::Node& node, const LibraryContext& context)
+      : AttentionKernel<A>(node, context), has_mask_(node.args.size() == 4) {}
   std::string name() const override { return "attention (OpenBLAS)"; }
   uint64_t workspace_bytes() const override { return bytes_each() * static_cast<uint64_t>(this->threads()); }
 
@@ -208,7 +218,9 @@ template <class A> class ForwardKernel final : public AttentionKernel<A> {
       const Rows<const A> key = this->read(call, 1, batch, group, keys, form.width, key_buffer);
       const Rows<const A> value = this->read(call, 2, batch, group, keys, form.value_width, value_buffer);
       multiply_by_rows<A>({height, keys.size(), form.width}, query, key, scores);
-      this->kernels().weigh(this->scores_of(scores, rows, keys), most, total, factors);
+      ScoreBlock scored = this->scores_of(scores, rows, keys);
+      if (has_mask_) this->set_mask(scored, call, batch, head, rows, keys);
+      this->kernels().weigh(scored, most, total, factors);
       this->kernels().scale_rows(sums, factors, static_cast<size_t>(height), static_cast<size_t>(form.value_width));
       add_product<A>({height, form.value_width, keys.size()}, false, scores, value, sums);
     }
@@ -221,6 +233,8 @@ template <class A> class ForwardKernel final : public AttentionKernel<A> {
     A* const logsumexp = reinterpret_cast<A*>(call.results[1]) + first;
     for (int64_t r = 0; r < height; ++r) logsumexp[r] = most[r] + std::log(total[r]);
   }
+
+  bool has_mask_;
 };
 
 template <class A> class GradientKernel final : public AttentionKernel<A> {

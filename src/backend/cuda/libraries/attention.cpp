@@ -84,6 +84,13 @@ class AttentionKernel final : public exec::OpKernel {
     return {call.operands[i], strides.batch, strides.head, strides.row, is_wide, 0};
   }
 
+  void set_mask(attention::Arguments& p, const std::byte* mask) const {
+    p.mask = reinterpret_cast<const unsigned char*>(mask);
+    p.mask_batch = strides_[3].batch;
+    p.mask_head = strides_[3].head;
+    p.mask_row = strides_[3].row;
+  }
+
   attention::Arguments arguments_of(const exec::OpCall& call) const {
     attention::Arguments p = {};
     p.query = operand(call, 0, form_.width);
@@ -92,6 +99,7 @@ class AttentionKernel final : public exec::OpKernel {
     if (is_forward_) {
       p.results[0] = call.results[0];
       p.lse = call.results[1];
+      if (call.operands.size() == 4) set_mask(p, call.operands[3]);
     } else {
       p.out = operand(call, 3, form_.value_width);
       p.grad = operand(call, 5, form_.value_width);

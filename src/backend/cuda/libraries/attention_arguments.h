@@ -18,9 +18,11 @@ struct Arguments {
   void* delta;       // sum(out * grad) of each row of query; forward: what shares of the keys leave
   int batch, heads, groups;  // groups: heads of key and value
   int rows, keys;
-  int width, value_width;  // columns of query and key, and of value
-  int left, right;         // row i looks at keys i - left to i + right
-  double scale, cap;       // cap: 0 for none
+  int width, value_width;     // columns of query and key, and of value
+  int left, right;            // row i looks at keys i - left to i + right
+  double scale, cap;          // cap: 0 for none
+  const unsigned char* mask;  // of each row of query, 1 between its columns: false hides a key; null: there is none
+  long long mask_batch, mask_head, mask_row;
 };
 
 }  // namespace tsl::cuda::attention

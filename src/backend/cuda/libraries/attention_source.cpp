@@ -70,7 +70,7 @@ class Passes {
     if (form_.rows > INT32_MAX / 2 || form_.keys > INT32_MAX / 2) return {};
     if (is_by_groups(columns)) make_by_groups(columns);
     else if (is_decoding(columns)) make_decoding(columns);
-    else if (size_of(node_.dtype) == 2 && target_.has_warp_products && columns <= kWideColumns) make_by_warps(columns);
+    else if (is_by_warps(columns)) make_by_warps(columns);
     else make_plain(columns);
     const auto is_too_large = [](const AttentionPass& pass) { return pass.kernel.blocks > INT32_MAX; };
     return std::any_of(passes_.begin(), passes_.end(), is_too_large) ? std::vector<AttentionPass>() : passes_;
@@ -78,6 +78,7 @@ class Passes {
 
  private:
   bool is_forward() const { return node_.op == Op::attention; }
+  bool has_mask() const { return is_forward() && node_.args.size() == 4; }
   int64_t query_matrices() const { return form_.batch * form_.heads; }
   int64_t key_matrices() const { return form_.batch * form_.groups; }
   uint64_t lines() const { return static_cast<uint64_t>(query_matrices() * form_.rows); }
@@ -100,8 +101,8 @@ class Passes {
   // ---- By groups of four warps -------------------------------------------------------------------------------------
 
   bool is_by_groups(int64_t columns) const {
-    return target_.has_group_products && size_of(node_.dtype) == 2 && columns <= kWideColumns && form_.cap == 0 &&
-           form_.scale > 0 && std::min(form_.rows, form_.keys) >= kLeastGroupRows;
+    return target_.has_group_products && !has_mask() && size_of(node_.dtype) == 2 && columns <= kWideColumns &&
+           form_.cap == 0 && form_.scale > 0 && std::min(form_.rows, form_.keys) >= kLeastGroupRows;
   }
   void add_group_pass(std::string_view name, int padded, const GroupChoice& c, int64_t tasks, uint64_t shared) {
     const std::string type = fmt::format("{}<{}, {}, tsl::cuda::attention::Division<{}, {}, {}, {}, {}, {}>>", name,
@@ -138,6 +139,10 @@ class Passes {
   }
 
   // ---- By tensor cores ---------------------------------------------------------------------------------------------
+
+  bool is_by_warps(int64_t columns) const {
+    return !has_mask() && size_of(node_.dtype) == 2 && target_.has_warp_products && columns <= kWideColumns;
+  }
 
   void make_by_warps(int64_t columns) {
     const bool is_narrow = columns <= kNarrowColumns;

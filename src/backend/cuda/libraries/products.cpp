@@ -55,7 +55,7 @@ class ProductsProvider final : public exec::OpKernelProvider {
   bool has_epilogue(const graph::Node& node) override {
     if (node.op != Op::matmul || !is_float(node.dtype)) return false;
     const NodeGemm gemm(node, gpu_.options.tf32);
-    if (is_vector_product(gemm.gemm())) return false;
+    if (is_vector_product(gemm.gemm(), gpu_)) return false;
     gpu_.device.make_current();
     return gemm.is_call() && matmul().has_epilogue(gemm.gemm());
   }

@@ -19,20 +19,29 @@ constexpr int64_t kMostBlocks = int64_t{1} << 30;
 constexpr int64_t kThreads = 256, kMostLanes = 128, kLeastLanes = 8;
 constexpr int64_t kLanesInAll = int64_t{132} << 10;  // that keep a GPU busy
 
+// The same where results lie side by side. Of bf16 x @ w with w of 768 x 768 3.3 µs (cuBLASLt 3.6), 3072 x 768 5.35
+// (6.2), 1024 x 1024 3.6 (4.4); f32 3.5 (4.7), 6.3 (7.3). With more columns cuBLASLt is as fast: 768 x 3072 4.8 (4.3).
+constexpr int64_t kColumnLanes = 4;                           // that read neighbouring columns
+constexpr int64_t kRowsAtOnce = 4 * kThreads / kColumnLanes;  // which a block reads
+constexpr int64_t kMostShares = 8;                            // of the rows: the blocks of a cluster
+constexpr int64_t kMostColumnDepth = 4096;
+
 /// Finds the kernel and the arguments of one product.
 class Choice {
  public:
-  explicit Choice(const Gemm& gemm)
+  Choice(const Gemm& gemm, const VectorTarget& target)
       : gemm_(gemm),
+        target_(target),
         width_(kWideBytes / static_cast<int64_t>(size_of(gemm.dtype))),
         is_vector_first_(gemm.m <= gemm.n),
         count_(std::max(gemm.m, gemm.n)),
         are_summands_adjacent_((is_vector_first_ ? gemm.b : gemm.a).transposed == is_vector_first_) {}
 
   bool is_suitable() const {
-    if (size_of(gemm_.dtype) > 4 || std::min(gemm_.m, gemm_.n) != 1) return false;
+    if (size_of(gemm_.dtype) > 4 || std::min(gemm_.m, gemm_.n) != 1 || gemm_.batch <= 0) return false;
     if (std::min(count_, gemm_.k) < kLeastExtent || std::max(count_, gemm_.k) > INT32_MAX / 2) return false;
-    return are_summands_adjacent_ && gemm_.k % width_ == 0 && gemm_.batch > 0 && blocks() <= kMostBlocks;
+    if (!are_summands_adjacent_) return is_suitable_along_columns();
+    return gemm_.k % width_ == 0 && blocks() <= kMostBlocks;
   }
 
   VectorProduct make() const {
@@ -41,12 +50,13 @@ class Choice {
     kernel.readable = "k_vector_product";
     kernel.text.header = vector_product_templates();
     kernel.text.bounds = fmt::format("__launch_bounds__({})", kThreads);
+    if (!are_summands_adjacent_ && shares() > 1) kernel.text.bounds += fmt::format(" __cluster_dims__({})", shares());
     kernel.text.parameters = "const tsl::cuda::vector_product::Arguments p";
     kernel.text.body = fmt::format(
-        "  using Product = tsl::cuda::vector_product::AlongRows<{}, {}>;\n"
+        "  using Product = tsl::cuda::vector_product::{};\n"
         "  __shared__ float shared[Product::kShared];\n"
         "  Product::run(p, shared);\n",
-        type_of(gemm_.dtype), lanes());
+        type());
     kernel.blocks = blocks();
     kernel.threads_x = static_cast<int>(kThreads);
     fill(product);
@@ -54,6 +64,17 @@ class Choice {
   }
 
  private:
+  std::string type() const {
+    if (are_summands_adjacent_) return fmt::format("AlongRows<{}, {}>", type_of(gemm_.dtype), lanes());
+    return fmt::format("AlongColumns<{}, {}, {}>", type_of(gemm_.dtype), kColumnLanes, shares());
+  }
+  int64_t blocks() const {
+    if (are_summands_adjacent_) return ceil_div(count_, kThreads / lanes()) * gemm_.batch;
+    return column_tiles() * shares();
+  }
+
+  // ---- Summands side by side ---------------------------------------------------------------------------------------
+
   /// The threads of a result.
   int64_t lanes() const {
     int64_t lanes = kLeastLanes;
@@ -61,7 +82,21 @@ class Choice {
       lanes *= 2;
     return lanes;
   }
-  int64_t blocks() const { return ceil_div(count_, kThreads / lanes()) * gemm_.batch; }
+
+  // ---- Results side by side ----------------------------------------------------------------------------------------
+
+  bool is_suitable_along_columns() const {
+    const int64_t blocks_of_each = size_of(gemm_.dtype) == 2 ? 2 : 3;
+    return target_.has_clusters && count_ % width_ == 0 && gemm_.k <= kMostColumnDepth &&
+           gemm_.batch <= kMostBlocks / count_ && blocks() <= blocks_of_each * target_.multiprocessors;
+  }
+  int64_t column_tiles() const { return ceil_div(count_, kColumnLanes * width_) * gemm_.batch; }
+  /// The blocks of a cluster, which share the rows of the matrix.
+  int64_t shares() const {
+    int64_t shares = 1;
+    while (shares < kMostShares && shares * kRowsAtOnce < gemm_.k) shares *= 2;
+    return shares;
+  }
 
   void fill(VectorProduct& product) const {
     const MatrixOperand &vector = is_vector_first_ ? gemm_.a : gemm_.b, &matrix = is_vector_first_ ? gemm_.b : gemm_.a;
@@ -80,16 +115,22 @@ class Choice {
   }
 
   const Gemm& gemm_;
+  const VectorTarget& target_;
   int64_t width_;
   bool is_vector_first_;
   int64_t count_;
-  bool are_summands_adjacent_;  // in the matrix: cuBLASLt is as fast where results are
+  bool are_summands_adjacent_;  // in the matrix; else results are
 };
+
+VectorTarget target_of(const Gpu& gpu) {
+  const Properties& properties = gpu.device.properties();
+  return {properties.multiprocessors, properties.compute_major >= 9};
+}
 
 class VectorProductKernel final : public exec::OpKernel {
  public:
   VectorProductKernel(const graph::Node& node, const NodeGemm& gemm, Gpu& gpu)
-      : gpu_(gpu), product_(*vector_product_of(gemm.gemm())) {
+      : gpu_(gpu), product_(*vector_product_of(gemm.gemm(), target_of(gpu))) {
     for (size_t i = 0; i < 2; ++i) {
       if (gemm.needs_copy(i)) orders_[i] = exec::matrix_layout(node.args[i].layout).ordered;
     }
@@ -132,16 +173,17 @@ class VectorProductKernel final : public exec::OpKernel {
 
 }  // namespace
 
-bool is_vector_product(const Gemm& gemm) { return Choice(gemm).is_suitable(); }
+bool is_vector_product(const Gemm& gemm, const VectorTarget& target) { return Choice(gemm, target).is_suitable(); }
+bool is_vector_product(const Gemm& gemm, const Gpu& gpu) { return is_vector_product(gemm, target_of(gpu)); }
 
-std::optional<VectorProduct> vector_product_of(const Gemm& gemm) {
-  const Choice choice(gemm);
+std::optional<VectorProduct> vector_product_of(const Gemm& gemm, const VectorTarget& target) {
+  const Choice choice(gemm, target);
   if (!choice.is_suitable()) return {};
   return choice.make();
 }
 
 std::unique_ptr<exec::OpKernel> vector_product_kernel(const graph::Node& node, const NodeGemm& gemm, Gpu& gpu) {
-  if (node.epilogue != graph::Epilogue() || !is_vector_product(gemm.gemm())) return nullptr;
+  if (node.epilogue != graph::Epilogue() || !is_vector_product(gemm.gemm(), gpu)) return nullptr;
   return std::make_unique<VectorProductKernel>(node, gemm, gpu);
 }
 

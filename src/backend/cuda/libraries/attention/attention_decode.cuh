@@ -82,6 +82,17 @@ template <bool BF, int D, int W, int STAGES, int SPLITS, bool IN_CLUSTER, bool C
     }
   }
 
+  /// Bits 4 h + 2 n + e of the keys at + 8 n + 2 (lane & 3) + e that the masks of a thread's two rows hide.
+  static ATTENTION_FN unsigned hidden_keys(const Arguments& p, const unsigned char* const (&masks)[2], int at) {
+    unsigned hidden = 0;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int key = at + i / 2 % 2 * 8 + 2 * (threadIdx.x & 3) + i % 2;
+      if (masks[i / 4] && key < p.keys && !masks[i / 4][key]) hidden |= 1u << i;
+    }
+    return hidden;
+  }
+
   static ATTENTION_FN void run(const Arguments& p, unsigned block, char* memory) {
     const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(memory));
     const SharedRows rows(p, block / SPLITS);
@@ -111,19 +122,26 @@ template <bool BF, int D, int W, int STAGES, int SPLITS, bool IN_CLUSTER, bool C
     RowSums<1, D, CAP> sums(p);
     LeftRows<1, D, kKept> left;
     const int row[2] = {(rows.first + lane / 4) % p.rows, (rows.first + 8 + lane / 4) % p.rows};
+    const unsigned char* masks[2];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) masks[h] = mask_of(p, rows.batch, rows.head(p, rows.first + 8 * h + lane / 4), row[h]);
+    unsigned next = p.mask ? hidden_keys(p, masks, begin * kKeys + warp * 16) : 0;
     for (int i = begin; i < end; ++i) {
+      const int at = i * kKeys + warp * 16;
+      const unsigned hidden = next;
       wait_for_copies<STAGES - 2>();
       __syncthreads();
       fetch(i + STAGES - 1);
+      if (p.mask) next = hidden_keys(p, masks, at + kKeys);  // read beside the products
       if (i == begin) left.read(queries, 0);
-      const int at = i * kKeys + warp * 16;
       const WarpTile keys{keys_at(i) + warp * WarpTile::kBytes};
       const WarpTile values{keys_at(i) + KeyTile::kBytes + warp * WarpTile::kBytes};
       Scores<1, 16> s;
       clear<1, 16>(s);
       add_product_of_rows<BF, 1, 16, D, kKept>(s, left, queries, 0, keys);
-      sums.template absorb<16>(s, are_visible(p, 0, p.rows, at, 16),
-                               [&](int, int h, int column) { return is_visible(p, row[h], at + column); });
+      sums.template absorb<16>(s, !p.mask && are_visible(p, 0, p.rows, at, 16), [&](int, int h, int column) {
+        return is_visible(p, row[h], at + column) && !(hidden >> (4 * h + column / 8 * 2 + column % 2) & 1);
+      });
       add_product<BF, 1, 16, D>(sums.out, s, values);
     }
     wait_for_copies<0>();

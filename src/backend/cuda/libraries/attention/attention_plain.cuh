@@ -132,11 +132,13 @@ template <class T, class A, int B, int D> struct Plain {
 #pragma unroll
       for (int i = 0; i < kEach; ++i) {
         A high = most[i];
+        const unsigned char* const mask = mask_of(p, batch, head, first + down() + 16 * i);
 #pragma unroll
         for (int j = 0; j < kEach; ++j) {
           A x = s[i][j] * scale;
           if (cap != A(0)) x = cap * s_tanh(x / cap);
-          if (!is_visible(p, first + down() + 16 * i, at + across() + 16 * j)) x = -infinity<A>();
+          const int key = at + across() + 16 * j;
+          if (!is_visible(p, first + down() + 16 * i, key) || (mask && !mask[key])) x = -infinity<A>();
           s[i][j] = x;
           high = high < x ? x : high;
         }
