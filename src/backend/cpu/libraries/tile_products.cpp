@@ -12,8 +12,8 @@ namespace {
 // The most products of a part of a sum: a strip of as many rows, of 96 KiB, is read from a core's second cache while
 // the first one holds rows of the left operand.
 constexpr int64_t kDepth = 512;
-// Bytes of a block of the left operand, which stays in the second cache for all strips.
-constexpr int64_t kBlockBytes = 512 * 1024;
+// The most bytes of a block of the left operand, which stays in the second cache for all strips: 256 rows of 512 f32.
+constexpr int64_t kBlockBytes = 640 * 1024;
 // With so few rows, packing the right operand takes longer than reading it row by row.
 constexpr int64_t kFewRows = 32;
 // Smaller products leave lanes empty, or are bound by memory, which BLAS reads at its full speed.
@@ -40,7 +40,7 @@ template <class T> class TileWorker {
         columns_(kConvVectors * lanes_),
         depth_(part_of(p.k)),
         block_row_(depth_ + kLineBytes / static_cast<int64_t>(sizeof(T))),  // so that rows do not compete for lines
-        block_rows_(std::max<int64_t>(kBlockBytes / static_cast<int64_t>(sizeof(T)) / block_row_ / 8 * 8, 8)),
+        block_rows_(kBlockBytes / static_cast<int64_t>(sizeof(T)) / block_row_ / kConvRows * kConvRows),
         strip_(reinterpret_cast<T*>(BlasMemory::of_thread())),
         tail_(strip_ + depth_ * columns_),
         block_(tail_ + block_rows_ * columns_) {}
@@ -48,8 +48,10 @@ template <class T> class TileWorker {
   void run(const Panel& panel) {
     for (int64_t first = 0; first < p_.k; first += depth_) {
       const int64_t count = std::min(depth_, p_.k - first);
-      for (int64_t row = 0; row < panel.rows; row += block_rows_)
-        run_block(panel, {first, count, panel.row + row, std::min(block_rows_, panel.rows - row)});
+      const int64_t blocks = (panel.rows + block_rows_ - 1) / block_rows_;
+      const int64_t rows = rounded_up((panel.rows + blocks - 1) / blocks, kConvRows);
+      for (int64_t row = 0; row < panel.rows; row += rows)
+        run_block(panel, {first, count, panel.row + row, std::min(rows, panel.rows - row)});
     }
   }
 
