@@ -482,6 +482,15 @@ TEST_CASE("compiled functions and gradients go together") {
                "x))(x)[0])(x)\n[g(ones([2])), g(ones([2]))]") == "[f32[2] [2. 0.], f32[2] [2. 0.]]");
 }
 
+TEST_CASE("the gradient of a matrix that is multiplied transposed lies in rows") {
+  Session s;
+  const std::string begin = "let x = rand([3, 6])\ngrad(fn(w) = sum(square(";
+  for (const char* rest : {"x @ w.T)))(rand([5, 6]))", "w.T @ x[:, :4])))(rand([3, 5]))", "x @ w)))(rand([6, 4]))"}) {
+    CAPTURE(rest);
+    CHECK(s.engine.run("test.tsl", begin + rest).tensor().layout().is_contiguous());
+  }
+}
+
 TEST_CASE("numbers, reads and pullbacks under a trace") {
   Session s;
   CHECK(s.eval("@compile\nfn g(a) = grad(fn(v) = v * v * v)(a)\n[g(2.0), g(3.0), g(tensor(4.0))]") ==

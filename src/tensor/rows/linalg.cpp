@@ -107,11 +107,25 @@ TensorType infer_matmul(Operands operands, const Attrs&) {
   return {a.dtype(), shape};
 }
 
+/// Whether the matrices of an operand are stored in columns, as those of a transposed view.
+bool is_in_columns(const Tensor& x) {
+  const auto& strides = x.layout().strides;
+  const int rank = x.rank();
+  return !strides[rank - 1].same(1) && strides[rank - 2] == 1 && !(strides[rank - 1] == 1);
+}
+
+/// Returns a @ b, the gradient of `of`, stored in columns where that is: the gradient of the matrix of which it is a
+/// view then lies in rows.
+Tensor product_like(Ops& ops, const Tensor& of, const Tensor& a, const Tensor& b) {
+  if (!is_in_columns(of)) return matmul(ops, a, b);
+  return transpose(ops, matmul(ops, transpose(ops, b), transpose(ops, a)));
+}
+
 void vjp_matmul(VjpCall& call) {
   const Tensor& a = call.inputs[0].tensor;
   const Tensor& b = call.inputs[1].tensor;
-  if (call.needed[0]) call.grads[0] = matmul(call.ops, call.grad, transpose(call.ops, b));
-  if (call.needed[1]) call.grads[1] = matmul(call.ops, transpose(call.ops, a), call.grad);
+  if (call.needed[0]) call.grads[0] = product_like(call.ops, a, call.grad, transpose(call.ops, b));
+  if (call.needed[1]) call.grads[1] = product_like(call.ops, b, transpose(call.ops, a), call.grad);
 }
 
 // ---- Factorisations -------------------------------------------------------------------------------------------------

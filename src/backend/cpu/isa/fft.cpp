@@ -1,7 +1,7 @@
 // Fourier transforms of several rows side by side: element i of all rows, the lanes, lies together, and the real and
 // imaginary parts lie in two planes [n][lanes]. The radices follow Stockham's scheme, which sorts while it transforms
 // (Van Loan, "Computational Frameworks for the Fast Fourier Transform", 1992). A lane's result depends on no other.
-#include "backend/cpu/isa/kernel_base.h"
+#include "backend/cpu/isa/vectors.h"
 
 namespace tsl::cpu::TSL_ISA {
 
@@ -235,11 +235,38 @@ template <class T> void turn_tile(T* to, size_t to_stride, const T* from, size_t
   out(3) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
 }
 
+#if defined(__AVX512F__)
+/// Interleaves the first or the second halves of two vectors.
+Vector<float> interleave(Vector<float> a, Vector<float> b, bool second) {
+  if (second) return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+Vector<double> interleave(Vector<double> a, Vector<double> b, bool second) {
+  if (second) return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+
+/// Transposes a square of as many rows as a vector has elements: each round interleaves rows of its halves.
+template <class T> void turn_square(T* to, size_t to_stride, const T* from, size_t from_stride) {
+  constexpr size_t kSide = kLanes<T>;
+  Vector<T> rows[kSide], next[kSide];
+#pragma GCC unroll 16
+  for (size_t i = 0; i < kSide; ++i) rows[i] = load(from + i * from_stride);
+#pragma GCC unroll 4
+  for (size_t round = 1; round < kSide; round *= 2) {
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kSide; ++i) next[i] = interleave(rows[i / 2], rows[i / 2 + kSide / 2], i % 2 != 0);
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kSide; ++i) rows[i] = next[i];
+  }
+#pragma GCC unroll 16
+  for (size_t i = 0; i < kSide; ++i) store(to + i * to_stride, rows[i]);
+}
+#endif
+
 /// Writes four rows of the result at a time, from their first element to the last, so that they keep to few lines.
 template <class T>
-void turn(void* to, size_t to_stride, const void* from, size_t from_stride, size_t rows, size_t columns) {
-  T* const out = static_cast<T*>(to);
-  const T* const in = static_cast<const T*>(from);
+void turn_by_fours(T* out, size_t to_stride, const T* in, size_t from_stride, size_t rows, size_t columns) {
   const size_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
   for (size_t j = 0; j < whole_columns; j += 4) {
     for (size_t i = 0; i < whole_rows; i += 4)
@@ -249,6 +276,21 @@ void turn(void* to, size_t to_stride, const void* from, size_t from_stride, size
     for (size_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j)
       out[j * to_stride + i] = in[i * from_stride + j];
   }
+}
+
+template <class T>
+void turn(void* to, size_t to_stride, const void* from, size_t from_stride, size_t rows, size_t columns) {
+  T* out = static_cast<T*>(to);
+  const T* in = static_cast<const T*>(from);
+#if defined(__AVX512F__)
+  constexpr size_t kSide = kLanes<T>;
+  for (; rows >= kSide; rows -= kSide, in += kSide * from_stride, out += kSide) {
+    size_t j = 0;
+    for (; j + kSide <= columns; j += kSide) turn_square(out + j * to_stride, to_stride, in + j, from_stride);
+    turn_by_fours(out + j * to_stride, to_stride, in + j, from_stride, kSide, columns - j);
+  }
+#endif
+  turn_by_fours(out, to_stride, in, from_stride, rows, columns);
 }
 
 // ---- Real numbers -------------------------------------------------------------------------------------------

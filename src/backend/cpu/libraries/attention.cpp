@@ -1,5 +1,5 @@
 // Attention in blocks of rows and keys, so that scores stay in the cache (Dao, "FlashAttention-2", 2023): products are
-// calls of OpenBLAS, what lies between them is in isa/attention.cpp. Blocks depend on the shapes alone.
+// those of matmul, what lies between them is in isa/attention.cpp. Blocks depend on the shapes alone.
 
 #include "tensor/rows/attention.h"
 
@@ -11,6 +11,7 @@
 
 #include "backend/cpu/libraries/blas.h"
 #include "backend/cpu/libraries/libraries.h"
+#include "backend/cpu/libraries/tile_products.h"
 #include "base/run_watch.h"
 #include "exec/matrix_layout.h"
 #include "graph/plan.h"
@@ -49,15 +50,17 @@ void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const dou
 struct Extents {
   int64_t m, n, k;
 };
-/// c = a @ bᵀ.
-template <class A> void multiply_by_rows(Extents e, Rows<const A> a, Rows<const A> b, A* c) {
-  gemm(CblasNoTrans, CblasTrans, static_cast<int>(e.m), static_cast<int>(e.n), static_cast<int>(e.k), a.data,
-       blas_int(a.stride), b.data, blas_int(b.stride), A(0), c, blas_int(e.n));
+/// c = a @ b, or adds it; each thread needs a BlasMemory.
+template <class A>
+void multiply(const KernelTable& table, Extents e, const Matrix& a, const Matrix& b, A* c, bool adds) {
+  const Product product{1, e.m, e.n, e.k, a, b, reinterpret_cast<std::byte*>(c)};
+  if (suits_tiles(product, table)) return multiply_tiles<A>(product, tile_kernels<A>(table), adds);
+  gemm(a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans, static_cast<int>(e.m),
+       static_cast<int>(e.n), static_cast<int>(e.k), reinterpret_cast<const A*>(a.data), blas_int(a.stride),
+       reinterpret_cast<const A*>(b.data), blas_int(b.stride), A(adds), c, blas_int(e.n));
 }
-/// c += a @ b, or aᵀ @ b; a and c are without gaps.
-template <class A> void add_product(Extents e, bool is_turned, const A* a, Rows<const A> b, A* c) {
-  gemm(is_turned ? CblasTrans : CblasNoTrans, CblasNoTrans, static_cast<int>(e.m), static_cast<int>(e.n),
-       static_cast<int>(e.k), a, blas_int(is_turned ? e.m : e.k), b.data, blas_int(b.stride), A(1), c, blas_int(e.n));
+template <class A> Matrix matrix_of(const A* data, int64_t stride, bool transposed) {
+  return {reinterpret_cast<const std::byte*>(data), transposed, stride, {0}};
 }
 
 /// What both ops share. A: the type of sums.
@@ -84,6 +87,16 @@ template <class A> class AttentionKernel : public exec::OpKernel {
   }
 
  protected:
+  /// c = a @ bᵀ.
+  void multiply_by_rows(Extents e, Rows<const A> a, Rows<const A> b, A* c) const {
+    multiply(context_.table, e, matrix_of(a.data, a.stride, false), matrix_of(b.data, b.stride, true), c, false);
+  }
+  /// c += a @ b, or aᵀ @ b; a and c are without gaps.
+  void add_product(Extents e, bool is_turned, const A* a, Rows<const A> b, A* c) const {
+    multiply(context_.table, e, matrix_of(a, is_turned ? e.m : e.k, is_turned), matrix_of(b.data, b.stride, false), c,
+             true);
+  }
+
   static constexpr DType kSums = sizeof(A) == sizeof(float) ? DType::f32 : DType::f64;
 
   const AttentionForm& form() const { return form_; }
@@ -174,7 +187,7 @@ template <class A> class ForwardKernel final : public AttentionKernel<A> {
  public:
   ForwardKernel(const graph::Node& node, const LibraryContext& context)
       : AttentionKernel<A>(node, context), has_mask_(node.args.size() == 4) {}
-  std::string name() const override { return "attention (OpenBLAS)"; }
+  std::string name() const override { return "attention"; }
   uint64_t workspace_bytes() const override { return bytes_each() * static_cast<uint64_t>(this->threads()); }
 
   void run(const exec::OpCall& call) override {
@@ -217,12 +230,12 @@ template <class A> class ForwardKernel final : public AttentionKernel<A> {
       poll_stop();
       const Rows<const A> key = this->read(call, 1, batch, group, keys, form.width, key_buffer);
       const Rows<const A> value = this->read(call, 2, batch, group, keys, form.value_width, value_buffer);
-      multiply_by_rows<A>({height, keys.size(), form.width}, query, key, scores);
+      this->multiply_by_rows({height, keys.size(), form.width}, query, key, scores);
       ScoreBlock scored = this->scores_of(scores, rows, keys);
       if (has_mask_) this->set_mask(scored, call, batch, head, rows, keys);
       this->kernels().weigh(scored, most, total, factors);
       this->kernels().scale_rows(sums, factors, static_cast<size_t>(height), static_cast<size_t>(form.value_width));
-      add_product<A>({height, form.value_width, keys.size()}, false, scores, value, sums);
+      this->add_product({height, form.value_width, keys.size()}, false, scores, value, sums);
     }
     if (call.results[0]) {
       for (int64_t r = 0; r < height; ++r) factors[r] = total[r] == A(0) ? A(0) : 1 / total[r];
@@ -243,7 +256,7 @@ template <class A> class GradientKernel final : public AttentionKernel<A> {
     const int64_t groups = std::max<int64_t>(this->form().batch * this->form().groups, 1);
     pieces_ = std::clamp<int64_t>((kPieces + groups - 1) / groups, 1, std::max<int64_t>(this->key_blocks(), 1));
   }
-  std::string name() const override { return "attention_grad (OpenBLAS)"; }
+  std::string name() const override { return "attention_grad"; }
   uint64_t workspace_bytes() const override {
     return bytes_each() * static_cast<uint64_t>(this->threads()) + this->bytes_of(lines()) + query_bytes();
   }
@@ -344,16 +357,16 @@ template <class A> class GradientKernel final : public AttentionKernel<A> {
       poll_stop();
       const Rows<const A> query = this->read(call, 0, at.batch, head, block, width, query_buffer);
       const Rows<const A> grad = this->read(call, 5, at.batch, head, block, value_width, grad_buffer);
-      multiply_by_rows<A>({block.size(), keys.size(), width}, query, key, scores);
-      multiply_by_rows<A>({block.size(), keys.size(), value_width}, grad, value, slopes);
+      this->multiply_by_rows({block.size(), keys.size(), width}, query, key, scores);
+      this->multiply_by_rows({block.size(), keys.size(), value_width}, grad, value, slopes);
       const int64_t line = (at.batch * form.heads + head) * form.rows + block.first;
       this->kernels().differentiate(this->scores_of(scores, block, keys), slopes,
                                     reinterpret_cast<const A*>(call.operands[4]) + line, memory.deltas + line);
-      add_product<A>({keys.size(), value_width, block.size()}, true, scores, grad, of_value);
-      add_product<A>({keys.size(), width, block.size()}, true, slopes, query, of_key);
+      this->add_product({keys.size(), value_width, block.size()}, true, scores, grad, of_value);
+      this->add_product({keys.size(), width, block.size()}, true, slopes, query, of_key);
       if (call.results[0])
-        add_product<A>({block.size(), width, keys.size()}, false, slopes, key,
-                       memory.of_query + (at.piece * lines() + line) * width);
+        this->add_product({block.size(), width, keys.size()}, false, slopes, key,
+                          memory.of_query + (at.piece * lines() + line) * width);
     }
     const int64_t first = (at.batch * form.groups + at.group) * form.keys + keys.first;
     if (call.results[1]) this->write(call.results[1], first * width, of_key, keys.size() * width);

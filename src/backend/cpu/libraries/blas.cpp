@@ -70,6 +70,8 @@ BlasMemory::~BlasMemory() {
   blocks().put(memory_);
 }
 
+std::byte* BlasMemory::of_thread() { return static_cast<std::byte*>(memory_of_thread); }
+
 }  // namespace tsl::cpu
 
 // These replace functions of the private copy of OpenBLAS (cmake/PrivateOpenBlas.cmake), whose own allocator tries for
@@ -221,11 +223,13 @@ std::vector<Panel> panels_of(const Product& p, int64_t max_extent) {
   return panels;
 }
 
+bool is_worth_threads(const Product& p) { return work_of(p) * static_cast<double>(p.batches) >= kThreadedWork; }
+
 template <class T> void multiply(const Product& p, ThreadPool& pool, int64_t max_extent) {
   const std::vector<Panel> panels = panels_of(p, max_extent);
   const auto count = static_cast<int64_t>(panels.size());
   auto run = [&](int64_t i) { multiply_panel<T>(p, panels[static_cast<size_t>(i)], max_extent); };
-  if (work_of(p) * static_cast<double>(p.batches) >= kThreadedWork) {
+  if (is_worth_threads(p)) {
     return pool.parallel_for(count, [&](int64_t i, int) {
       const BlasMemory memory;
       run(i);

@@ -36,6 +36,9 @@ inline constexpr int64_t kMaxBlasExtent = int64_t{1} << 30;
 /// The panels of a product, none of which has an extent beyond `max_extent`.
 std::vector<Panel> panels_of(const Product& product, int64_t max_extent = kMaxBlasExtent);
 
+/// Whether a product is worth more than one thread.
+bool is_worth_threads(const Product& product);
+
 /// The memory of one thread for its calls of OpenBLAS and LAPACK: each call needs one of these around it.
 class BlasMemory {
  public:
@@ -43,6 +46,8 @@ class BlasMemory {
   /// throws Failure (memory) if no thread has any.
   BlasMemory();
   ~BlasMemory();
+  /// Returns the memory of this thread, a few MiB of which may be used between calls. It begins with a page.
+  static std::byte* of_thread();
   BlasMemory(const BlasMemory&) = delete;
   BlasMemory& operator=(const BlasMemory&) = delete;
 

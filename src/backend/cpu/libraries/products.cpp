@@ -1,10 +1,11 @@
-// Matrix products of floats, by BLAS.
+// Matrix products of floats, by kernels of TSL's own, or by BLAS where these do not suit.
 
 #include <algorithm>
 #include <utility>
 
 #include "backend/cpu/libraries/blas.h"
 #include "backend/cpu/libraries/libraries.h"
+#include "backend/cpu/libraries/tile_products.h"
 #include "backend/cpu/op_kernels.h"
 #include "backend/cpu/ranges.h"
 #include "exec/address_check.h"
@@ -78,9 +79,10 @@ class ProductKernel final : public exec::OpKernel {
                 a_.matrix,
                 b_.matrix,
                 nullptr};
+    is_by_tiles_ = suits_tiles(product_, table_);
   }
 
-  std::string name() const override { return "matmul (OpenBLAS)"; }
+  std::string name() const override { return is_by_tiles_ ? "matmul (tiles)" : "matmul (OpenBLAS)"; }
   uint64_t workspace_bytes() const override {
     return compute_ == dtype_ ? 0 : bytes(a_.count) + bytes(b_.count) + bytes(count());
   }
@@ -117,8 +119,12 @@ class ProductKernel final : public exec::OpKernel {
   /// Returns the bytes of elements in the dtype of the sums.
   uint64_t bytes(int64_t elements) const { return graph::aligned(static_cast<uint64_t>(elements) * size_of(compute_)); }
   void multiply_all() {
-    if (compute_ == DType::f32) multiply<float>(product_, pool_);
-    else multiply<double>(product_, pool_);
+    if (compute_ == DType::f32) multiply_as<float>();
+    else multiply_as<double>();
+  }
+  template <class T> void multiply_as() {
+    if (is_by_tiles_) multiply_tiles<T>(product_, tile_kernels<T>(table_), pool_);
+    else multiply<T>(product_, pool_);
   }
 
   ThreadPool& pool_;
@@ -126,6 +132,7 @@ class ProductKernel final : public exec::OpKernel {
   DType dtype_, compute_;
   MatrixOperand a_, b_;
   Product product_;  // its addresses are those of the last run
+  bool is_by_tiles_ = false;
 };
 
 class ProductsProvider final : public exec::OpKernelProvider {
