@@ -17,7 +17,7 @@ constexpr int64_t kBlockBytes = 640 * 1024;
 // With so few rows, packing the right operand takes longer than reading it row by row.
 constexpr int64_t kFewRows = 32;
 // Smaller products leave lanes empty, or are bound by memory, which BLAS reads at its full speed.
-constexpr int64_t kLeastRows = 8, kLeastColumns = 16;
+constexpr int64_t kLeastRows = 9, kLeastColumns = 16;
 constexpr int64_t kLineBytes = 64;
 
 int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
