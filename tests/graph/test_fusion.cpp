@@ -332,3 +332,18 @@ TEST_CASE("a place among one element reads nothing", "[fusion]") {
     CHECK(reads == (extent == 2));
   }
 }
+
+TEST_CASE("a scan of one element a row fuses as a copy of its operand", "[fusion]") {
+  for (const int64_t extent : {1, 2}) {
+    for (const DType dtype : {DType::f32, DType::i8}) {
+      Graph g;
+      Attrs attrs;
+      attrs.axis = 1;
+      const DType total = dtype == DType::f32 ? dtype : DType::i64;
+      const NodeId x =
+          g.add(op_def(Op::neg), {read(g, input(g, {4, extent}, dtype))}, {}, {dtype, {4, extent}}, Span{}, 0);
+      give(g, g.add(op_def(Op::cumsum), {read(g, x)}, attrs, {total, {4, extent}}, Span{}, 1));
+      CHECK((compile(std::move(g)).kernels.size() == 1) == (extent == 1));
+    }
+  }
+}

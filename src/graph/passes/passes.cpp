@@ -346,10 +346,23 @@ bool finds_only_place(const Node& node) {
   return !node.is_input && (node.op == Op::argmax || node.op == Op::argmin) && reduced_count(node) == 1;
 }
 
+/// Whether each row of a scan is one element: the result has the operand's elements.
+bool scans_one(const Node& node) {
+  const bool is_scan = !node.is_input && (node.op == Op::cumsum || node.op == Op::cumprod);
+  return is_scan && node.shape[static_cast<int>(node.attrs.axis)].hint() == 1;
+}
+/// Makes the node that has the elements of a node's operand.
+Node elements_like(const Graph& graph, Node node) {
+  node.op = graph[node.args[0].node].dtype == node.dtype ? Op::copy : Op::cast;
+  node.attrs = {};
+  if (node.op == Op::cast) node.attrs.dtype = node.dtype;
+  return node;
+}
+
 /// Whether simplify() would change the graph at this node.
 bool may_simplify(const Graph& graph, const Node& node) {
   if (computes_elements(node) && !has_tensor_operand(node.args)) return true;
-  return is_fill(node) || finds_only_place(node) || repeated_operand(graph, node) != kNoNode;
+  return is_fill(node) || finds_only_place(node) || scans_one(node) || repeated_operand(graph, node) != kNoNode;
 }
 
 }  // namespace
@@ -455,6 +468,7 @@ Graph simplify(Graph graph) {
       copier.keep(id, fill_like(node, made.back()));
       continue;
     }
+    if (scans_one(node)) node = elements_like(graph, std::move(node));
     if (computes_elements(node)) {
       std::vector<Arg> before;  // the original operands, if constants replaced some
       const auto is_constant = [&](const Arg& arg) { return arg.is_tensor() && constants[arg.node]; };

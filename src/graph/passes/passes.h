@@ -26,7 +26,8 @@ Graph dead_code(Graph graph, const std::function<void(const Node&)>& eliminated 
 Graph decompose(Graph graph);
 
 /// Applies exact rewrites only (bit for bit, with NaNs and signed zeros): folds constants into operands, removes copies
-/// without effect and multiplications or divisions by one, takes elements before functions compute each.
+/// without effect, scans of one element a row, and multiplications or divisions by one, takes elements before functions
+/// compute each.
 Graph simplify(Graph graph);
 
 /// The most elements of a reduction that elementwise ops on slices may replace: more fill the lanes of a row.

@@ -11,6 +11,7 @@
 #include "backend/cuda/codegen/multi_tensor.h"
 #include "backend/cuda/codegen/op.h"
 #include "backend/cuda/codegen/reduce_shape.h"
+#include "backend/cuda/codegen/reduce_writer.h"
 
 namespace tsl::cuda {
 
@@ -66,10 +67,27 @@ OpGenerator generator_of(const Node& node) {
   return row != std::end(kOpRows) && row->can(node) ? row->generate : nullptr;
 }
 
+/// Generates a reduction that reads every element once (logsumexp over columns: twice), in one launch. Its result is in
+/// the reduction order of templates.cuh, whatever the form.
+GeneratedKernels generate_reduce(const Kernel& kernel, const Plan& plan, bool vectorized,
+                                 const LaunchParameters& parameters) {
+  const ReduceShape shape = shape_of(kernel);
+  const bool is_one_row = shape.rows == 1 && shape.length > 0 && !shape.across;
+  if (parameters.is_joined && is_one_row) return generate_blocks(kernel, plan, vectorized, true);
+  switch (reduce_form(shape)) {
+    case ReduceForm::rows: return generate_rows(kernel, plan, vectorized, parameters);
+    case ReduceForm::blocks: return generate_blocks(kernel, plan, vectorized, false);
+    case ReduceForm::columns: return generate_columns(kernel, plan, vectorized, parameters);
+  }
+  return {};
+}
+
 GeneratedKernels generate_template(const Kernel& kernel, const Plan& plan, bool vectorized,
                                    const LaunchParameters& parameters) {
   switch (kernel.kind) {
     case graph::Template::pointwise: {
+      if (const std::vector<int64_t> tile = permuted_tile(kernel, plan); !tile.empty())
+        return generate_permute(kernel, plan, tile, vectorized);
       const int across = crossing_loop(kernel);
       return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across, vectorized, parameters)
                                                       : generate_pointwise(kernel, plan, vectorized, parameters);

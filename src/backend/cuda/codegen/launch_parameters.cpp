@@ -29,9 +29,10 @@ constexpr Field kFields[] = {
 };
 
 /// Returns the fields that the generator of a kernel reads.
-std::vector<const Field*> fields_of(const graph::Kernel& kernel) {
+std::vector<const Field*> fields_of(const graph::Plan& plan, const graph::Kernel& kernel) {
   switch (kernel.kind) {
     case graph::Template::pointwise:
+      if (!permuted_tile(kernel, plan).empty()) return {};
       if (crossing_loop(kernel) >= 0) return {&kFields[2]};
       return {&kFields[0], &kFields[1]};
     case graph::Template::row:
@@ -83,7 +84,7 @@ std::optional<LaunchParameters> parse_launch_parameters(std::string_view text) {
 std::vector<LaunchParameters> launch_candidates(const graph::Plan& plan, const std::vector<uint32_t>& launch) {
   if (is_op(plan, launch) || exec::writes_parts(plan, launch)) return {};
   std::vector<LaunchParameters> all = {{}};
-  for (const Field* field : fields_of(plan.kernels[launch[0]])) {
+  for (const Field* field : fields_of(plan, plan.kernels[launch[0]])) {
     const std::vector<LaunchParameters> before = all;
     for (const int value : field->allowed) {
       for (LaunchParameters parameters : before) {

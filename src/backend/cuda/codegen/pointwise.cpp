@@ -254,7 +254,7 @@ class PointwiseWriter {
       writer_.line("{} r{}[{}];", type_of(program[r].dtype), r, apart_);
     }
     writer_.set_arrays(array_index);
-    for (const bool stores : {false, true}) {
+    for (const Stage stage : {Stage::load, Stage::compute, Stage::store}) {
       writer_.line("#pragma unroll");
       writer_.open("for (int v = 0; v < {}; ++v)", apart_);
       writer_.line("const Index j = i + v * {};", threads);
@@ -262,12 +262,20 @@ class PointwiseWriter {
       at.index = writer_.coordinates("j", extents_, "k");
       at.linear = "j";
       for (Reg r = 0; r < program.size(); ++r) {
-        if (defines(program[r]) == stores || program[r].kind == Instr::Kind::scalar) continue;
-        if (stores) writer_.emit_store(program[r], at);
+        if (program[r].kind == Instr::Kind::scalar || stage_of(program[r]) != stage) continue;
+        if (stage == Stage::store) writer_.emit_store(program[r], at);
         else writer_.emit(r, at, false);
       }
       writer_.close();
     }
+  }
+
+  /// When an instruction runs. All loads of a thread come first: none moves across the branch that a division has.
+  enum class Stage : uint8_t { load, compute, store };
+  static Stage stage_of(const Instr& instr) {
+    if (!defines(instr)) return Stage::store;
+    const bool is_early = instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::part;
+    return is_early ? Stage::load : Stage::compute;
   }
 
   /// Whether all elements of a thread have the same value: host numbers, and operands broadcast along the rows.
@@ -363,10 +371,14 @@ class PointwiseWriter {
                      writer_.index_expr(instr.map, first));
       } else computed.push_back(r);
     }
-    if (!computed.empty()) {
+    for (const Stage stage : {Stage::load, Stage::compute}) {
+      const auto runs_now = [&](Reg r) { return stage_of(program[r]) == stage; };
+      if (std::none_of(computed.begin(), computed.end(), runs_now)) continue;
       writer_.line("#pragma unroll");
       writer_.open("for (int v = 0; v < {}; ++v)", width);
-      for (Reg r : computed) writer_.emit(r, at, false);
+      for (Reg r : computed) {
+        if (runs_now(r)) writer_.emit(r, at, false);
+      }
       writer_.close();
     }
     for (const Instr& instr : program) {

@@ -448,6 +448,33 @@ TEST_CASE("a kernel over parts has a branch for each, which computes nothing for
   CHECK(occurrences(2, true, "load_vector(") == 2);
 }
 
+TEST_CASE("a narrow operand that is permuted passes through shared memory in tiles of long runs") {
+  /// Returns the kernels of a function of a permuted input, beside another input in the result's order.
+  const auto permuted = [](const Shape& shape, const std::vector<int>& axes, DType dtype) {
+    Graph g;
+    graph::Arg across = read(g, input(g, shape, dtype));
+    across.layout = permute(across.layout, axes);
+    const Shape result = across.layout.shape;
+    give(g, add(g, Op::maximum, {across, read(g, input(g, result, dtype))}));
+    return kernels_of(std::move(g));
+  };
+  const auto is_tiled = [](const std::vector<CudaKernel>& kernels) { return has_kernel(kernels, "permuted"); };
+  for (const DType dtype : {DType::boolean, DType::f16, DType::f32, DType::f64}) {
+    for (const int64_t rows : {100000, 100001}) {  // with vectors, and without
+      const std::vector<CudaKernel> kernels = permuted({rows, 6}, {1, 0}, dtype);
+      CHECK(is_tiled(kernels));
+      check_compiles(kernels);
+    }
+    const std::vector<CudaKernel> kernels = permuted({7, 5, 61, 36, 8}, {3, 0, 4, 1, 2}, dtype);
+    CHECK(is_tiled(kernels));
+    check_compiles(kernels);
+  }
+  CHECK_FALSE(is_tiled(permuted({6, 100000}, {1, 0}, DType::f32)));        // a block of threads reads whole sectors
+  CHECK_FALSE(is_tiled(permuted({1000, 1000}, {1, 0}, DType::f32)));       // squares
+  CHECK_FALSE(is_tiled(permuted({100, 100, 64}, {1, 0, 2}, DType::f32)));  // rows stay rows
+  CHECK_FALSE(is_tiled(permuted({1000, 6}, {1, 0}, DType::f32)));          // few elements
+}
+
 TEST_CASE("gathers, negative strides and offsets of a run") {
   Graph g;
   SymbolTable symbols;
