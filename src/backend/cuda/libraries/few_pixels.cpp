@@ -182,12 +182,7 @@ bool is_of_few_pixels(const graph::Node& node) {
 class FewPixelsKernel final : public exec::OpKernel {
  public:
   FewPixelsKernel(Gpu& gpu, FewPixels convolution) : gpu_(gpu), convolution_(std::move(convolution)) {
-    CudaKernel* const kernel = &convolution_.kernel;
-    function_ = gpu.kernels.get_many(std::span(&kernel, 1)).front();
-    gpu.device.check(
-        gpu.device.driver().cuFuncSetAttribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                               static_cast<int>(gpu.device.properties().shared_bytes_per_block)),
-        "reserving shared memory");
+    gpu.kernels.announce(convolution_.kernel);
   }
 
   std::string name() const override { return "conv (few pixels)"; }
@@ -195,6 +190,7 @@ class FewPixelsKernel final : public exec::OpKernel {
   bool can_record(const exec::OpCall&) override { return has_run_; }
 
   void run(const exec::OpCall& call) override {
+    if (!function_) load();
     few_pixels::Arguments arguments = convolution_.arguments;
     arguments.images = call.operands[0];
     arguments.filters = call.operands[1];
@@ -211,6 +207,15 @@ class FewPixelsKernel final : public exec::OpKernel {
   }
 
  private:
+  void load() {
+    CudaKernel* const kernel = &convolution_.kernel;
+    function_ = gpu_.kernels.get_many(std::span(&kernel, 1)).front();
+    gpu_.device.check(
+        gpu_.device.driver().cuFuncSetAttribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                static_cast<int>(gpu_.device.properties().shared_bytes_per_block)),
+        "reserving shared memory");
+  }
+
   Gpu& gpu_;
   FewPixels convolution_;
   CUfunction function_ = nullptr;

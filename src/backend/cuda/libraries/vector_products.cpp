@@ -134,8 +134,7 @@ class VectorProductKernel final : public exec::OpKernel {
     for (size_t i = 0; i < 2; ++i) {
       if (gemm.needs_copy(i)) orders_[i] = exec::matrix_layout(node.args[i].layout).ordered;
     }
-    CudaKernel* const kernel = &product_.kernel;
-    function_ = gpu.kernels.get_many(std::span(&kernel, 1)).front();
+    gpu.kernels.announce(product_.kernel);
   }
 
   std::string name() const override { return "matmul (vector)"; }
@@ -155,7 +154,11 @@ class VectorProductKernel final : public exec::OpKernel {
     arguments.is_vector_wide = product_.can_vector_be_wide && is_aligned(arguments.vector);
     arguments.is_matrix_wide = product_.can_matrix_be_wide && is_aligned(arguments.matrix);
     void* pointer = &arguments;
-    const CudaKernel& kernel = product_.kernel;
+    CudaKernel& kernel = product_.kernel;
+    if (!function_) {
+      CudaKernel* const wanted = &kernel;
+      function_ = gpu_.kernels.get_many(std::span(&wanted, 1)).front();
+    }
     gpu_.device.check(gpu_.device.driver().cuLaunchKernel(function_, static_cast<unsigned>(kernel.blocks), 1, 1,
                                                           static_cast<unsigned>(kernel.threads_x), 1, 1, 0,
                                                           gpu_.device.stream(), &pointer, nullptr),
