@@ -34,11 +34,19 @@ template <class T> Vector<T> all_of(T value) { return value - Vector<T>{}; }
 
 /// Returns a * b + c, rounded once where the machine can.
 #if defined(__AVX512F__)
-Vector<float> multiply_add(Vector<float> a, Vector<float> b, Vector<float> c) { return _mm512_fmadd_ps(a, b, c); }
-Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) { return _mm512_fmadd_pd(a, b, c); }
+inline Vector<float> multiply_add(Vector<float> a, Vector<float> b, Vector<float> c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+inline Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) {
+  return _mm512_fmadd_pd(a, b, c);
+}
 #elif defined(__AVX2__)
-Vector<float> multiply_add(Vector<float> a, Vector<float> b, Vector<float> c) { return _mm256_fmadd_ps(a, b, c); }
-Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) { return _mm256_fmadd_pd(a, b, c); }
+inline Vector<float> multiply_add(Vector<float> a, Vector<float> b, Vector<float> c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+inline Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) {
+  return _mm256_fmadd_pd(a, b, c);
+}
 #else
 template <class V> V multiply_add(V a, V b, V c) { return a * b + c; }
 #endif
