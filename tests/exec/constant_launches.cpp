@@ -27,12 +27,12 @@ NodeId iota(Graph& graph, int64_t count, const Arg& start) {
   return graph.add(op_def(Op::iota), {start, whole_number(1)}, attrs, {DType::i64, {count}}, Span{}, graph.size());
 }
 
-/// Takes rows of the input that an iota from `start` names: a launch for each.
+/// Takes elements of an iota from `start`, which must be in memory, that an input names: a launch for each.
 Plan take_of_iota(const Arg& start) {
   Graph graph;
-  const NodeId x = input(graph, {8, 16}), index = iota(graph, 4, start);
-  give(graph, graph.add(op_def(Op::take), {read(graph, x), read(graph, index)}, {}, {DType::f32, {4, 16}}, Span{},
-                        graph.size()));
+  const NodeId x = iota(graph, 4, start), index = input(graph, {9}, DType::i64);
+  give(graph,
+       graph.add(op_def(Op::take), {read(graph, x), read(graph, index)}, {}, {DType::i64, {9}}, Span{}, graph.size()));
   Plan plan = graph::compile(std::move(graph));
   REQUIRE(plan.launches.size() == 2);
   return plan;
