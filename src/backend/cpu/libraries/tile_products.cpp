@@ -14,6 +14,8 @@ namespace {
 constexpr int64_t kDepth = 512;
 // The most bytes of a block of the left operand, which stays in the second cache for all strips: 256 rows of 512 f32.
 constexpr int64_t kBlockBytes = 640 * 1024;
+// The most rows of a block: a deadline is looked at before each strip of a block.
+constexpr int64_t kMostBlockRows = 512;
 // With so few rows, packing the right operand takes longer than reading it row by row.
 constexpr int64_t kFewRows = 32;
 // Smaller products leave lanes empty, or are bound by memory, which BLAS reads at its full speed.
@@ -40,7 +42,8 @@ template <class T> class TileWorker {
         columns_(kConvVectors * lanes_),
         depth_(part_of(p.k)),
         block_row_(depth_ + kLineBytes / static_cast<int64_t>(sizeof(T))),  // so that rows do not compete for lines
-        block_rows_(kBlockBytes / static_cast<int64_t>(sizeof(T)) / block_row_ / kConvRows * kConvRows),
+        block_rows_(std::min(kBlockBytes / static_cast<int64_t>(sizeof(T)) / block_row_ / kConvRows * kConvRows,
+                             kMostBlockRows)),
         strip_(reinterpret_cast<T*>(BlasMemory::of_thread())),
         tail_(strip_ + depth_ * columns_),
         block_(tail_ + block_rows_ * columns_) {}

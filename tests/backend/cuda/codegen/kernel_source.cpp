@@ -318,7 +318,8 @@ TEST_CASE("blocks of threads share a long row where the device has clusters") {
   };
   CHECK(kernels(131'072, kMaxResidentRow).size() > 1);
   CHECK(kernels(kMaxClusterRow + 1, kMaxClusterRow).size() > 1);
-  CHECK_FALSE(contains(kernels(50'000, kMaxClusterRow)[0].source(), "cluster"));
+  CHECK_FALSE(contains(kernels(36'000, kMaxClusterRow)[0].source(), "cluster"));
+  CHECK(contains(kernels(37'000, kMaxClusterRow)[0].source(), "cluster"));  // more than 144 KiB
   std::string why;
   const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc(why);
   for (const int64_t length : {100'000, 131'072, 262'144}) {

@@ -106,7 +106,7 @@ Graph scatter_rows(Op op, DType dtype, int64_t rows, int64_t columns, int64_t pi
 }  // namespace
 
 TEST_CASE("scans: narrow and short rows, long ones, columns, and rows in chunks") {
-  CHECK(names(program_of(scan(Op::cumsum, plain({1, 1, 15'749'286}, DType::f32), 0))) == "cumsum_narrow ");
+  CHECK(names(program_of(scan(Op::cumsum, plain({1, 15'749'286}, DType::f32), 0))).empty());  // a copy
   CHECK(names(program_of(scan(Op::cumsum, plain({7'000'000, 3, 3}, DType::f32), 1))) == "cumsum_narrow ");
   CHECK(names(program_of(scan(Op::cumsum, plain({5000, 100}, DType::f32), 1))) == "cumsum ");
   CHECK(names(program_of(scan(Op::cumsum, plain({5000, 3000}, DType::f32), 1))) == "cumsum_rows ");
