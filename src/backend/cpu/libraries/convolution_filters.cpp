@@ -16,8 +16,6 @@ namespace {
 constexpr int64_t kStripElements = 4096;  // of a copied strip, about: it stays in the first cache
 constexpr int64_t kItemWork = 64 * 1024;  // products of an item of small channels, at least
 
-int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
 /// How the strips of a pass are copied.
 class Strips {
  public:

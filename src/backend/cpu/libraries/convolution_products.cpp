@@ -24,8 +24,6 @@ constexpr int64_t kChannelsAtOnce = 32;  // whose weights lie side by side, as t
 constexpr int64_t kOutputsAtOnce = 8;
 constexpr int64_t kFewestRows = 96;  // of a part of the rows, which gathers its windows anew
 
-int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
 /// Runs one pass by one item after another: a group, a block of windows, and a part of the rows.
 template <class T> class ProductPass {
  public:

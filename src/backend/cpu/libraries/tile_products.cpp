@@ -22,8 +22,6 @@ constexpr int64_t kFewRows = 32;
 constexpr int64_t kLeastRows = 9, kLeastColumns = 16;
 constexpr int64_t kLineBytes = 64;
 
-int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
 /// The length of the parts of a sum of k products: equal ones.
 int64_t part_of(int64_t k) {
   const int64_t parts = std::max<int64_t>((k + kDepth - 1) / kDepth, 1);
@@ -31,10 +29,10 @@ int64_t part_of(int64_t k) {
 }
 
 /// Computes panels with the memory of one thread.
-template <class T> class TileWorker {
+template <class T> class ProductWorker {
  public:
   /// `adds`: whether the product is added to what c holds.
-  TileWorker(const Product& p, const TileKernels& kernels, bool adds)
+  ProductWorker(const Product& p, const TileKernels& kernels, bool adds)
       : p_(p),
         kernels_(kernels),
         adds_(adds),
@@ -150,7 +148,7 @@ template <class T> void multiply_tiles(const Product& p, const TileKernels& kern
   const std::vector<Panel> panels = shares_of(p, pool.size());
   auto run = [&](int64_t i, int) {
     const BlasMemory memory;
-    TileWorker<T>(p, kernels, false).run(panels[static_cast<size_t>(i)]);
+    ProductWorker<T>(p, kernels, false).run(panels[static_cast<size_t>(i)]);
   };
   const auto count = static_cast<int64_t>(panels.size());
   if (is_worth_threads(p)) return pool.parallel_for(count, run);
@@ -158,7 +156,7 @@ template <class T> void multiply_tiles(const Product& p, const TileKernels& kern
 }
 
 template <class T> void multiply_tiles(const Product& p, const TileKernels& kernels, bool adds) {
-  TileWorker<T> worker(p, kernels, adds);
+  ProductWorker<T> worker(p, kernels, adds);
   for (int64_t batch = 0; batch < p.batches; ++batch) worker.run({batch, 0, p.m, 0, p.n});
 }
 
