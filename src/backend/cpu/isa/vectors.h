@@ -33,23 +33,17 @@ template <class T> void store(T* to, Vector<T> v) { *reinterpret_cast<typename U
 template <class T> Vector<T> all_of(T value) { return value - Vector<T>{}; }
 
 /// Returns a * b + c, rounded once where the machine can.
+template <class V> V multiply_add(V a, V b, V c) {
 #if defined(__AVX512F__)
-inline Vector<float> multiply_add(Vector<float> a, Vector<float> b, Vector<float> c) {
-  return _mm512_fmadd_ps(a, b, c);
-}
-inline Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) {
-  return _mm512_fmadd_pd(a, b, c);
-}
+  if constexpr (sizeof(a[0]) == sizeof(float)) return _mm512_fmadd_ps(a, b, c);
+  if constexpr (sizeof(a[0]) == sizeof(double)) return _mm512_fmadd_pd(a, b, c);
 #elif defined(__AVX2__)
-inline Vector<float> multiply_add(Vector<float> a, Vector<float> b, Vector<float> c) {
-  return _mm256_fmadd_ps(a, b, c);
-}
-inline Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) {
-  return _mm256_fmadd_pd(a, b, c);
-}
+  if constexpr (sizeof(a[0]) == sizeof(float)) return _mm256_fmadd_ps(a, b, c);
+  if constexpr (sizeof(a[0]) == sizeof(double)) return _mm256_fmadd_pd(a, b, c);
 #else
-template <class V> V multiply_add(V a, V b, V c) { return a * b + c; }
+  return a * b + c;
 #endif
+}
 
 /// Returns the sum of a vector's elements: its halves are added until one element is left.
 template <class V> auto sum_of_halves(V v) {
