@@ -13,7 +13,7 @@ namespace tsl {
 namespace {
 
 // The values bound to a function that with_vjp or remat returns.
-enum Bound : size_t { kFunction, kRule };
+enum CustomBound : size_t { kCustomized, kRule };
 
 // ---- Recording -----------------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ std::vector<Tensor> gradients_by_rule(Context& context, const std::vector<Value>
 
 Value call_with_vjp(Context& context, Args args) {
   OpListeners& listeners = context.runtime().listeners();
-  const Value function = args.bound[kFunction], rule = args.bound[kRule];
+  const Value function = args.bound[kCustomized], rule = args.bound[kRule];
   if (!listeners.listening()) return context.call(function, args.values);
   const std::vector<Value> given(args.values.begin(), args.values.end());
   Value result;
@@ -246,10 +246,10 @@ std::vector<Tensor> repeat(Context& context, const Repetition& call, std::span<c
 
 Value call_remat(Context& context, Args args) {
   Runtime& runtime = context.runtime();
-  if (!runtime.listeners().listening()) return call_as_given(context, args.bound[kFunction], args);
+  if (!runtime.listeners().listening()) return call_as_given(context, args.bound[kCustomized], args);
   auto call = std::make_shared<CustomCall>();
   Repetition repetition{
-      args.bound[kFunction], {args.values.begin(), args.values.end()}, args.positional, runtime.random_state(), {}};
+      args.bound[kCustomized], {args.values.begin(), args.values.end()}, args.positional, runtime.random_state(), {}};
   for (const Value& argument : repetition.arguments) add_float_tensors(argument, call->inputs);
   Captures captures(runtime.listeners(), call->inputs);
   Value result;

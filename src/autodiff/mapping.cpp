@@ -12,7 +12,7 @@ namespace tsl {
 namespace {
 
 // The values bound to a function that vmap returns.
-enum Bound : size_t { kFunction, kInAxes, kOutAxes };
+enum MappingBound : size_t { kMappedCall, kInAxes, kOutAxes };
 
 bool is_sequence(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); }
 const std::vector<Value>& items_of(const Value& v) {
@@ -146,7 +146,7 @@ Value leave_all(Context& context, const Ref<Batch>& batch, const Value& result, 
 }
 
 Value call_mapped(Context& context, Args args) {
-  const Value function = args.bound[kFunction], out_axes = args.bound[kOutAxes];
+  const Value function = args.bound[kMappedCall], out_axes = args.bound[kOutAxes];
   const Value in_axes = args.bound[kInAxes];
   std::span<Value> given = args.values;
   while (!given.empty() && given.back().is(Tag::absent)) given = given.first(given.size() - 1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "value/builtin.h"
 
@@ -36,6 +37,9 @@ std::span<const Builtin> argument_builtins();    // parse_args
 std::span<const Builtin> time_builtins();        // now, format_time, parse_time
 std::span<const Builtin> observe_builtins();     // profile, with_range, recompile, wait
 std::span<const Builtin> bench_builtins();       // bench
+
+/// Returns all items of a value that a loop can run over.
+std::vector<Value> items_of(Context& context, const Value& iterable);
 
 /// Ends the program, or the run of a host, with an exit code.
 void exit_program(Context&, int64_t code);

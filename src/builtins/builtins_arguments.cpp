@@ -189,7 +189,7 @@ Value parse_args_builtin(Context& context, Args args) {
   return ArgumentParser(context, defaults.as<Record>()).parse(context.script_args());
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kArgumentsRows[] = {
     with_effect(
         {"parse_args", "parse_args(defaults: record)",
          "the script's arguments as a record like the defaults, with the arguments that belong to no option as "
@@ -200,6 +200,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> argument_builtins() { return kRows; }
+std::span<const Builtin> argument_builtins() { return kArgumentsRows; }
 
 }  // namespace tsl

@@ -79,7 +79,7 @@ Value bench_builtin(Context& context, Args args) {
                       {name("kernels"), Value(static_cast<int64_t>(kernels))}});
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kBenchRows[] = {
     with_effect(
         {"bench", "bench(f: fn, seconds: float in 0.. = 0.5)",
          "calls f again and again, and waits for the device each time; a record of what a call takes: text, median, "
@@ -89,6 +89,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> bench_builtins() { return kRows; }
+std::span<const Builtin> bench_builtins() { return kBenchRows; }
 
 }  // namespace tsl

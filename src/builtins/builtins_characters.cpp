@@ -164,7 +164,7 @@ Value chr_builtin(Context& context, Args args) {
   return make_string(character_of(static_cast<int32_t>(code)));
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kCharactersRows[] = {
     {"upper", "upper(text: str)", "text in capitals; `ß` becomes `SS`", upper_builtin, "host"},
     {"lower", "lower(text: str)", "text in small letters", lower_builtin, "host"},
     {"title", "title(text: str)", "text with a capital at the start of each word, and small letters behind it",
@@ -189,6 +189,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> character_builtins() { return kRows; }
+std::span<const Builtin> character_builtins() { return kCharactersRows; }
 
 }  // namespace tsl

@@ -23,13 +23,6 @@ constexpr int64_t kMaxRangeItems = int64_t{1} << 28;
 constexpr int kMaxTreeDepth = 1000;
 constexpr int64_t kCallWork = 64;  // of a call, or to make a value
 
-std::vector<Value> items_of(Context& context, const Value& iterable) {
-  Collector items;
-  Value item;
-  for (int64_t state = 0; iterate(context, iterable, state, item);) items.add(std::move(item));
-  return items.take();
-}
-
 // ---- Ranges and pairs ------------------------------------------------------------------------------
 
 Value as_int(Context& context, const Value& v, const char* what) {
@@ -334,7 +327,7 @@ Value tree_map_builtin(Context& context, Args args) {
 /// The loops are compiled with instructions of their own.
 Value progress_builtin(Context&, Args args) { return std::move(args[0]); }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kCollectionRows[] = {
     {"range", "range(start: integer, stop: integer | nil = nil, step: integer = 1)",
      "the ints from start up to but without stop; range(n) counts from 0", range_builtin, "host"},
     {"enumerate", "enumerate(x: iterable, start: integer = 0)", "a list of (number, item)", enumerate_builtin, "host"},
@@ -361,6 +354,13 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> collection_builtins() { return kRows; }
+std::vector<Value> items_of(Context& context, const Value& iterable) {
+  Collector items;
+  Value item;
+  for (int64_t state = 0; iterate(context, iterable, state, item);) items.add(std::move(item));
+  return items.take();
+}
+
+std::span<const Builtin> collection_builtins() { return kCollectionRows; }
 
 }  // namespace tsl

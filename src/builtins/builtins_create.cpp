@@ -238,7 +238,7 @@ Value bernoulli_builtin(Context& context, Args args) {
   return context.ops().call(Op::lt, {random(context, Op::random_uniform, shape, dtype, args[3]), p});
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kCreateRows[] = {
     {"tensor", "tensor(data: array, dtype: dtype | nil = nil, device: str | nil = nil)",
      "a tensor from a number or nested lists: ints give i64, floats f32, bools bool", tensor_builtin, "create"},
     {"to", "to(x: array | record, target: str | dtype)",
@@ -275,6 +275,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> create_builtins() { return kRows; }
+std::span<const Builtin> create_builtins() { return kCreateRows; }
 
 }  // namespace tsl

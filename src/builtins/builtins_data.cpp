@@ -30,7 +30,7 @@ Value to_json_builtin(Context& context, Args args) {
 Value flatten_tree_builtin(Context& context, Args args) { return flatten_tree(context, args[0]); }
 Value unflatten_tree_builtin(Context& context, Args args) { return unflatten_tree(context, args[0]); }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kDataRows[] = {
     {"from_json", "from_json(text: str)",
      "what a JSON text says: objects as records, arrays as lists; `load` reads a .json file", from_json_builtin,
      "host"},
@@ -48,6 +48,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> data_builtins() { return kRows; }
+std::span<const Builtin> data_builtins() { return kDataRows; }
 
 }  // namespace tsl

@@ -72,7 +72,7 @@ Value iinfo_builtin(Context& context, Args args) {
                    {{"dtype", Value(dtype)}, {"bits", bits_of(dtype)}, {"min", Value(range.least)}, {"max", max}});
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kDtypeRows[] = {
     {"finfo", "finfo(dtype: dtype)",
      "what a dtype of floats holds, as a record: bits, eps (from 1 to the next number), min, max, tiny (the least "
      "normal\n"
@@ -85,6 +85,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> dtype_builtins() { return kRows; }
+std::span<const Builtin> dtype_builtins() { return kDtypeRows; }
 
 }  // namespace tsl

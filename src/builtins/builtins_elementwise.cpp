@@ -151,7 +151,7 @@ Value clamp_builtin(Context& context, Args args) {
 // What elementwise ops take.
 #define TSL_OPERAND "tensor | number | bool | list | tuple"
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kElementwiseRows[] = {
 #define TSL_UNARY(name, rule, fallible, cost, doc, dx) \
   {#name, #name "(x: " TSL_OPERAND ")", doc, unary_builtin<Op::name, ScalarOp::name>, "elementwise"},
 #define TSL_BINARY(name, rule, fallible, cost, doc, da, db)                                                \
@@ -171,6 +171,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> elementwise_builtins() { return kRows; }
+std::span<const Builtin> elementwise_builtins() { return kElementwiseRows; }
 
 }  // namespace tsl

@@ -135,7 +135,7 @@ Value keep(Context& context, const Value& from, const Value& others, bool is_in_
 Value intersection_builtin(Context& context, Args args) { return keep(context, args[0], args[1], true); }
 Value difference_builtin(Context& context, Args args) { return keep(context, args[0], args[1], false); }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kEntriesRows[] = {
     {"keys", "keys(record: record | map)", "the list of the keys of a record or a map", keys_builtin, "host"},
     {"values", "values(record: record | map)", "the list of the values of a record or a map", values_builtin, "host"},
     {"items", "items(record: record | map)", "the list of (key, value) of a record or a map", items_builtin, "maps"},
@@ -159,6 +159,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> entry_builtins() { return kRows; }
+std::span<const Builtin> entry_builtins() { return kEntriesRows; }
 
 }  // namespace tsl

@@ -286,7 +286,7 @@ template <Value (*kRun)(Context&, std::span<Value>)> Value effect_builtin(Contex
   return reading_builtin<kRun>(context, args);
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kFileRows[] = {
     {"load", "load(path: str, device: str | nil = nil, header: bool | nil = nil, separator: str | nil = nil)",
      "what a .npy (tensor), .npz (record of tensors), .safetensors (record of tensors, or what was saved), .json, or "
      ".csv or .tsv file (record of columns) holds. header: false for a table whose first row has no names",
@@ -320,6 +320,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> file_builtins() { return kRows; }
+std::span<const Builtin> file_builtins() { return kFileRows; }
 
 }  // namespace tsl

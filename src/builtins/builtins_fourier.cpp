@@ -22,7 +22,7 @@ Value irfft_builtin(Context& context, Args args) {
   return context.ops().call(Op::irfft, {to_tensor(context, args[0], "irfft_pairs")}, attrs);
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kFourierRows[] = {
     {"fft_pairs", "fft_pairs(x: tensor, inverse: bool = false)",
      "the Fourier transform of complex numbers [..., n, 2] of f32 or f64, pairs of a real and an imaginary part along "
      "the last axis: element k is the sum over j of x[j] * exp(-2i * pi * j * k / n). inverse: with 2i, and without a "
@@ -40,6 +40,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> fourier_builtins() { return kRows; }
+std::span<const Builtin> fourier_builtins() { return kFourierRows; }
 
 }  // namespace tsl

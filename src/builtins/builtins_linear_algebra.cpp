@@ -92,7 +92,7 @@ Value eigh_of_pairs(Context& context, Args args) {
 }
 Value eig_of_pairs(Context& context, Args args) { return factorise_pairs(context, args, Op::eig, "eig_of_pairs", 2); }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kLinearAlgebraRows[] = {
     {"cholesky", "cholesky(x: array)",
      "the lower triangular L with L @ L.T equal to x, for positive definite matrices; reads the lower triangle of x",
      cholesky_builtin, "linear algebra"},
@@ -154,6 +154,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> linear_algebra_builtins() { return kRows; }
+std::span<const Builtin> linear_algebra_builtins() { return kLinearAlgebraRows; }
 
 }  // namespace tsl

@@ -129,7 +129,7 @@ Value flash_attention_builtin(Context& context, Args args) {
   return context.ops().call(Op::attention, {query, key, value, expand(context.ops(), mask, scores)}, attrs);
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kNeuralRows[] = {
     {"conv",
      "conv(x: tensor, weight: tensor, stride: integers in 1.. = 1, padding: integers | list | tuple = 0, "
      "dilation: integers in 1.. = 1, groups: integer in 1.. = 1)",
@@ -153,6 +153,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> neural_builtins() { return kRows; }
+std::span<const Builtin> neural_builtins() { return kNeuralRows; }
 
 }  // namespace tsl

@@ -41,7 +41,7 @@ Value wait_now(Context& context, std::span<Value>) {
 
 Value wait_builtin(Context& context, Args) { return context.runtime().effect(wait_now, {}); }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kObserveRows[] = {
     with_effect(
         {"profile",
          "profile(f: fn, name: str | nil = nil, to: str | nil = nil, sort: str = \"time\", "
@@ -65,6 +65,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> observe_builtins() { return kRows; }
+std::span<const Builtin> observe_builtins() { return kObserveRows; }
 
 }  // namespace tsl

@@ -21,13 +21,6 @@ constexpr int64_t kItemWork = 32;  // to combine two numbers
 
 bool is_sequence(const Value& v) { return is_items(v) || v.is(Tag::range); }
 
-std::vector<Value> items_of(Context& context, const Value& sequence) {
-  Collector items;
-  Value item;
-  for (int64_t state = 0; iterate(context, sequence, state, item);) items.add(item);
-  return items.take();
-}
-
 bool is_operand(const Value& v) { return is_host_number(v) || v.is(Tag::tensor); }
 
 /// Whether max or min has several operands, given by position: numbers, or tensors, as in max(1, x).
@@ -210,7 +203,7 @@ template <Op kOp> Value tensor_builtin(Context& context, Args args) {
   return logsumexp_of_numbers(context, items);
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kReduceRows[] = {
 #define TSL_REDUCTION(name, combiner, rule, cost, step, of_nothing, builtin, signature, doc, vjp) \
   {#name, signature, doc, builtin##_builtin<Op::name>, "reduce"},
 #define TSL_ARG_REDUCTION(name, combiner, cost, builtin, signature, doc) \
@@ -226,6 +219,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> reduce_builtins() { return kRows; }
+std::span<const Builtin> reduce_builtins() { return kReduceRows; }
 
 }  // namespace tsl

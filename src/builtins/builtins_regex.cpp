@@ -192,7 +192,7 @@ Value substitute_builtin(Context& context, Args args) {
   return make_string(result.take());
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kRegexRows[] = {
     {"search", "search(pattern: str, text: str, start: integer = 0)",
      "the first match of a regular expression, a record of its text, start, end and groups; nil if there is none",
      search_builtin, "host"},
@@ -206,6 +206,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> regex_builtins() { return kRows; }
+std::span<const Builtin> regex_builtins() { return kRegexRows; }
 
 }  // namespace tsl

@@ -14,7 +14,7 @@ namespace tsl {
 
 namespace {
 
-constexpr int64_t kItemWork = 16;
+constexpr int64_t kCompareWork = 16;
 
 const std::vector<Value>& items_in(const Value& v) {
   return v.is(Tag::list) ? v.as<List>().items : v.as<Tuple>().items;
@@ -49,7 +49,7 @@ Value find_builtin(Context& context, Args args) {
   }
   const std::vector<Value>& items = items_in(args[0]);
   for (auto i = static_cast<size_t>(first_of(context, args[2], items.size())); i < items.size(); ++i) {
-    count_work(kItemWork);
+    count_work(kCompareWork);
     if (deep_equal(context, items[i], args[1])) return static_cast<int64_t>(i);
   }
   return int64_t{-1};
@@ -76,7 +76,7 @@ Value rfind_builtin(Context& context, Args args) {
   }
   const std::vector<Value>& items = items_in(args[0]);
   for (size_t i = items.size(); i > 0; --i) {
-    count_work(kItemWork);
+    count_work(kCompareWork);
     if (deep_equal(context, items[i - 1], args[1])) return static_cast<int64_t>(i - 1);
   }
   return int64_t{-1};
@@ -92,7 +92,7 @@ Value count_builtin(Context& context, Args args) {
     return count;
   }
   const std::vector<Value>& items = items_in(args[0]);
-  polled_each(items.size(), kItemWork, [&](size_t i) { count += deep_equal(context, items[i], args[1]) ? 1 : 0; });
+  polled_each(items.size(), kCompareWork, [&](size_t i) { count += deep_equal(context, items[i], args[1]) ? 1 : 0; });
   return count;
 }
 
@@ -101,7 +101,7 @@ Value contains_builtin(Context& context, Args args) {
   return binary(context, ast::BinaryOp::in, args[1], args[0]);
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kSearchRows[] = {
     {"find", "find(x: str | list | tuple, item: any, start: integer = 0)",
      "where a part of a str, or an item of a list, is first, from start on; -1 if it is not there", find_builtin,
      "host"},
@@ -115,6 +115,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> search_builtins() { return kRows; }
+std::span<const Builtin> search_builtins() { return kSearchRows; }
 
 }  // namespace tsl

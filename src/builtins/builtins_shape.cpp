@@ -14,7 +14,7 @@ namespace tsl {
 
 namespace {
 
-constexpr int64_t kItemWork = 32;  // to read a number
+constexpr int64_t kNumberWork = 32;  // to read a number
 
 const std::vector<Value>* sequence_items(const Value& v) {
   if (v.is(Tag::list)) return &v.as<List>().items;
@@ -33,7 +33,7 @@ std::vector<Value> spread(Context& context, Args args) {
 std::vector<int64_t> spread_ints(Context& context, Args args, const char* what) {
   std::vector<int64_t> ints;
   const std::vector<Value> given = spread(context, args);
-  polled_each(given.size(), kItemWork, [&](size_t i) { ints.push_back(expect_int(context, given[i], what)); });
+  polled_each(given.size(), kNumberWork, [&](size_t i) { ints.push_back(expect_int(context, given[i], what)); });
   return ints;
 }
 
@@ -141,7 +141,7 @@ std::vector<Dim> listed_sizes(Context& context, std::span<const Value> items, Di
   std::vector<Dim> sizes;
   Dim rest = extent;
   for (const Value& item : items) {
-    count_work(kItemWork);
+    count_work(kNumberWork);
     const Dim size = expect_size(context, item, "split's size");
     if (size < Dim(0)) fail(ErrorName::negative_size, "split: a size cannot be negative: {}", size.hint());
     if (rest < size)
@@ -331,7 +331,7 @@ Value pad_builtin(Context& context, Args args) {
   return x;
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kShapeRows[] = {
     {"reshape", "reshape(x: array, shape: integers, ...more: integer)",
      "the same elements in another shape; one extent may be -1", reshape_builtin, "shape"},
     {"transpose", "transpose(x: array, axis0: integer = -2, axis1: integer = -1)", "x with two axes swapped",
@@ -368,6 +368,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> shape_builtins() { return kRows; }
+std::span<const Builtin> shape_builtins() { return kShapeRows; }
 
 }  // namespace tsl

@@ -65,7 +65,7 @@ Value env_builtin(Context& context, Args args) {
   return context.runtime().effect(run_env, {args[0], args[1]});
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kStreamRows[] = {
     with_effect({"input", "input(prompt: str = \"\")",
                  "the next line of standard input, without its end, or nil behind the last; the prompt goes to "
                  "standard error. `read_lines(\"-\")` reads all lines",
@@ -82,6 +82,6 @@ constexpr Builtin kRows[] = {
 
 void exit_program(Context& context, int64_t code) { context.runtime().effect(run_exit, {Value(code)}); }
 
-std::span<const Builtin> stream_builtins() { return kRows; }
+std::span<const Builtin> stream_builtins() { return kStreamRows; }
 
 }  // namespace tsl

@@ -216,7 +216,7 @@ Value join_builtin(Context& context, Args args) {
   return is_known(context, text) ? make_string(to_string(context, text)) : text;
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kTextRows[] = {
     {"join", "join(strings: iterable, separator: iterable | nil = nil)",
      "the strings one after the other, with the separator between them", join_builtin, "host"},
     {"replace", "replace(text: str, old: str, new: str)", "text with every `old` replaced", replace_builtin, "host"},
@@ -270,6 +270,6 @@ Value split_text(Context& context, const Value& given, const Value& by, const Va
   return make_list(parts.take());
 }
 
-std::span<const Builtin> text_builtins() { return kRows; }
+std::span<const Builtin> text_builtins() { return kTextRows; }
 
 }  // namespace tsl

@@ -43,7 +43,7 @@ Value parse_time_builtin(Context& context, Args args) {
   return *seconds;
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kTimeRows[] = {
     {"now", "now()", "the time in seconds since the beginning of 1970, in UTC; `clock()` measures durations",
      now_builtin, "host"},
     {"format_time", "format_time(seconds: number, format: str = \"%Y-%m-%dT%H:%M:%SZ\")",
@@ -56,6 +56,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> time_builtins() { return kRows; }
+std::span<const Builtin> time_builtins() { return kTimeRows; }
 
 }  // namespace tsl

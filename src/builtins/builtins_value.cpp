@@ -438,7 +438,7 @@ Value help_builtin(Context& context, Args args) {
   return Value();
 }
 
-constexpr Builtin kRows[] = {
+constexpr Builtin kValueRows[] = {
     with_effect({"print", "print(...values: any, full: bool = false)",
                  "writes values to the output, with spaces between them and a newline after; all elements of large "
                  "tensors if it is to be full",
@@ -490,6 +490,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> value_builtins() { return kRows; }
+std::span<const Builtin> value_builtins() { return kValueRows; }
 
 }  // namespace tsl

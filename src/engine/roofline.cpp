@@ -16,7 +16,7 @@ namespace tsl {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using KeptJson = nlohmann::json;
 
 // Copies between arrays larger than any cache, a product, and a chain of 16 times 11 operations (graph/cost.cpp) for
 // each element; the best of several runs each.
@@ -71,14 +71,14 @@ report::Roofline measure(Device device, EngineOptions options) {
 }
 
 /// The kept measurements, by hardware. A file that cannot be read counts as empty.
-Json read_kept(const std::string& path) {
+KeptJson read_kept(const std::string& path) {
   std::ifstream file(path);
-  Json kept = Json::parse(file, nullptr, false);
-  return kept.is_object() ? kept : Json::object();
+  KeptJson kept = KeptJson::parse(file, nullptr, false);
+  return kept.is_object() ? kept : KeptJson::object();
 }
 
 /// Keeps the measurements if the folder can be written; if not, they are made again next time.
-void keep(const std::string& path, const Json& kept) {
+void keep(const std::string& path, const KeptJson& kept) {
   std::error_code ignored;
   fs::create_directories(fs::path(path).parent_path(), ignored);
   const std::string fresh = path + "." + std::to_string(::getpid());
@@ -105,7 +105,7 @@ report::Roofline roofline_of(const exec::Backend& backend, Device device, const 
   const std::string hardware = backend.hardware();
   const std::string folder = default_cache_folder();
   const std::string path = folder.empty() ? "" : folder + "/rooflines.json";
-  Json kept = path.empty() ? Json::object() : read_kept(path);
+  KeptJson kept = path.empty() ? KeptJson::object() : read_kept(path);
   report::Roofline roofline;
   if (const auto at = kept.find(hardware); at != kept.end() && at->is_object()) {
     roofline.bytes_per_second = at->value("bytes_per_second", 0.0);

@@ -109,7 +109,7 @@ constexpr Rule<KernelUseSubject> kKernelUseRules[] = {
      follows_what_it_overwrites},
 };
 
-struct BufferSubject {
+struct PlanBufferSubject {
   const Plan& plan;
   const Uses& uses;
   uint32_t id;
@@ -139,13 +139,13 @@ bool ends_before(const Plan& plan, const Uses& uses, uint32_t a, uint32_t b) {
          before.count.hint() == after.count.hint() && may_overwrite(plan.kernels[writers.front()], a, b);
 }
 
-bool lives_as_long_as_it_is_used(const BufferSubject& s) {
+bool lives_as_long_as_it_is_used(const PlanBufferSubject& s) {
   return std::all_of(s.uses.of_buffer[s.id].begin(), s.uses.of_buffer[s.id].end(), [&](uint32_t k) {
     return s.buffer.first <= s.uses.launch_of[k] && s.uses.launch_of[k] <= s.buffer.last;
   });
 }
 
-bool shares_memory_in_turn(const BufferSubject& s) {
+bool shares_memory_in_turn(const PlanBufferSubject& s) {
   for (uint32_t other = 0; other < s.id; ++other) {
     if (s.plan.buffers[other].alias_of != s.buffer.alias_of) continue;
     if (!ends_before(s.plan, s.uses, other, s.id) && !ends_before(s.plan, s.uses, s.id, other)) return false;
@@ -153,7 +153,7 @@ bool shares_memory_in_turn(const BufferSubject& s) {
   return true;
 }
 
-bool ends_in_arena(const BufferSubject& s) {
+bool ends_in_arena(const PlanBufferSubject& s) {
   return s.buffer.alias_of != s.id || !s.is(Buffer::Kind::temporary) ||
          s.buffer.offset + bytes_of(s.buffer) <= s.plan.arena_bytes;
 }
@@ -163,7 +163,7 @@ struct Lifetime {
   uint32_t first = kNever, last = 0;
 };
 
-struct ArenaSubject : BufferSubject {
+struct ArenaSubject : PlanBufferSubject {
   const std::vector<Lifetime>& lifetimes;
 };
 
@@ -182,7 +182,7 @@ bool overlaps_no_other(const ArenaSubject& s) {
   return true;
 }
 
-template <class Holds> bool all_donors(const BufferSubject& s, Holds&& holds) {
+template <class Holds> bool all_donors(const PlanBufferSubject& s, Holds&& holds) {
   return std::all_of(s.donors().begin(), s.donors().end(), holds);
 }
 
@@ -191,40 +191,40 @@ bool is_kept(const Plan& plan, uint32_t input) {
   return std::any_of(plan.outputs.begin(), plan.outputs.end(), [&](const PlanOutput& o) { return o.buffer == input; });
 }
 
-bool lists_donors_once(const BufferSubject& s) {
+bool lists_donors_once(const PlanBufferSubject& s) {
   std::vector<uint32_t> donors(s.donors().begin(), s.donors().end());
   std::sort(donors.begin(), donors.end());
   return donors.size() <= kMaxDonors && std::adjacent_find(donors.begin(), donors.end()) == donors.end();
 }
 
-constexpr Rule<BufferSubject> kBufferRules[] = {
+constexpr Rule<PlanBufferSubject> kPlanBufferRules[] = {
     {"A buffer lives as long as kernels use it.", lives_as_long_as_it_is_used},
     {"A buffer that others alias aliases no other buffer.",
-     [](const BufferSubject& s) {
+     [](const PlanBufferSubject& s) {
        return s.buffer.alias_of < s.plan.buffers.size() && s.alias_of().alias_of == s.buffer.alias_of;
      }},
     {"Only a temporary aliases another buffer, which is no input.",
-     [](const BufferSubject& s) {
+     [](const PlanBufferSubject& s) {
        return s.buffer.alias_of == s.id || (s.is(Buffer::Kind::temporary) && s.alias_of().kind != Buffer::Kind::input);
      }},
     {"A buffer has the dtype and the number of elements of the one it aliases.",
-     [](const BufferSubject& s) {
+     [](const PlanBufferSubject& s) {
        return s.alias_of().dtype == s.buffer.dtype && s.alias_of().count.hint() == s.buffer.count.hint();
      }},
     {"Buffers that alias one buffer use it in turn; one kernel may overwrite its operand element by element.",
      shares_memory_in_turn},
     {"A temporary begins at an aligned offset of the arena.",
-     [](const BufferSubject& s) { return s.buffer.offset % kAlignment == 0; }},
+     [](const PlanBufferSubject& s) { return s.buffer.offset % kAlignment == 0; }},
     {"A temporary ends within the arena.", ends_in_arena},
     {"A donor is an input of the plan.",
-     [](const BufferSubject& s) {
+     [](const PlanBufferSubject& s) {
        return all_donors(s, [&](uint32_t i) { return i < s.plan.graph.inputs().size(); });
      }},
     {"An output has few donors, each once.", lists_donors_once},
     {"A donor is no output of the plan.",
-     [](const BufferSubject& s) { return all_donors(s, [&](uint32_t i) { return !is_kept(s.plan, i); }); }},
+     [](const PlanBufferSubject& s) { return all_donors(s, [&](uint32_t i) { return !is_kept(s.plan, i); }); }},
     {"A donor has the dtype and the number of elements of the output, without gaps.",
-     [](const BufferSubject& s) {
+     [](const PlanBufferSubject& s) {
        return all_donors(s, [&](uint32_t i) {
          const Buffer& donor = s.plan.buffers[i];
          return donor.dtype == s.buffer.dtype && donor.count.hint() == s.buffer.count.hint() &&
@@ -233,15 +233,15 @@ constexpr Rule<BufferSubject> kBufferRules[] = {
      }},
     {"A donor is read before the output, or what aliases it, is written; one kernel may overwrite it element by "
      "element.",
-     [](const BufferSubject& s) {
+     [](const PlanBufferSubject& s) {
        return all_donors(s, [&](uint32_t i) { return ends_before(s.plan, s.uses, i, s.id); });
      }},
     {"An output with donors, and what aliases it, is written after all that may fail.",
-     [](const BufferSubject& s) {
+     [](const PlanBufferSubject& s) {
        return s.donors().empty() || static_cast<int64_t>(s.buffer.first) > last_fallible(s.plan);
      }},
     {"In a plan that may fail, no op kernel writes to a donor's memory.",
-     [](const BufferSubject& s) {
+     [](const PlanBufferSubject& s) {
        const std::vector<uint32_t>& users = s.uses.of_buffer[s.id];
        return s.donors().empty() || std::all_of(users.begin(), users.end(), [&](uint32_t k) {
                 return !writes(s.plan.kernels[k], s.id) || may_take_donors(s.plan, k);
@@ -253,7 +253,7 @@ constexpr Rule<ArenaSubject> kArenaRules[] = {
     {"Temporaries that live at the same time do not overlap in the arena.", overlaps_no_other},
 };
 
-struct OutputSubject {
+struct PlanOutputSubject {
   const Plan& plan;
   size_t index;
 
@@ -261,19 +261,19 @@ struct OutputSubject {
   std::string dump() const { return fmt::format("output {} of\n", index) + graph::dump(plan); }
 };
 
-constexpr Rule<OutputSubject> kOutputRules[] = {
+constexpr Rule<PlanOutputSubject> kPlanOutputRules[] = {
     {"An output shows an input's buffer or an output's.",
-     [](const OutputSubject& s) {
+     [](const PlanOutputSubject& s) {
        return s.output().buffer < s.plan.buffers.size() &&
               s.plan.buffers[s.output().buffer].kind != Buffer::Kind::temporary;
      }},
     {"Output i of the plan shows output i of the graph.",
-     [](const OutputSubject& s) {
+     [](const PlanOutputSubject& s) {
        const Output& of_graph = s.plan.graph.outputs[s.index];
        return s.plan.buffers[s.output().buffer].node == of_graph.node && same(s.output().layout, of_graph.layout);
      }},
     {"An output has the dtype of its buffer.",
-     [](const OutputSubject& s) { return s.output().dtype == s.plan.buffers[s.output().buffer].dtype; }},
+     [](const PlanOutputSubject& s) { return s.output().dtype == s.plan.buffers[s.output().buffer].dtype; }},
 };
 
 struct PlanSubject {
@@ -315,8 +315,8 @@ void spec::add_plan_sentences(std::vector<const char*>& sentences) {
   add_sentences<LaunchSubject>(kLaunchRules, sentences);
   add_sentences<KernelUseSubject>(kKernelUseRules, sentences);
   add_sentences<PlanSubject>(kPlanRules, sentences);
-  add_sentences<OutputSubject>(kOutputRules, sentences);
-  add_sentences<BufferSubject>(kBufferRules, sentences);
+  add_sentences<PlanOutputSubject>(kPlanOutputRules, sentences);
+  add_sentences<PlanBufferSubject>(kPlanBufferRules, sentences);
   add_sentences<ArenaSubject>(kArenaRules, sentences);
 }
 
@@ -332,10 +332,10 @@ void verify(const Plan& plan, const char* pass) {
   verify_kernels(plan, pass);
   verify_launches(plan, pass);
   check<PlanSubject>(kPlanRules, {plan}, pass);
-  for (size_t i = 0; i < plan.outputs.size(); ++i) check<OutputSubject>(kOutputRules, {plan, i}, pass);
+  for (size_t i = 0; i < plan.outputs.size(); ++i) check<PlanOutputSubject>(kPlanOutputRules, {plan, i}, pass);
   const Uses uses(plan);
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
-    check<BufferSubject>(kBufferRules, {plan, uses, b, plan.buffers[b]}, pass);
+    check<PlanBufferSubject>(kPlanBufferRules, {plan, uses, b, plan.buffers[b]}, pass);
   }
   const std::vector<Lifetime> lifetimes = lifetimes_of(plan);
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {

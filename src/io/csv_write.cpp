@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kCellWork = 50;
 
 /// A column to write: a list of values, or elements of a tensor in host memory.
-struct Column {
+struct WrittenColumn {
   std::string name;
   Value items;  // a list or a tuple; nil if `elements` has the cells
   Tensor elements{};
@@ -39,8 +39,9 @@ class TableWriter {
     if (columns_.empty()) refuse("the table has no columns");
     AtomicFile file(path_);
     TextBuilder text([&file](std::string_view part) { file.write(part); });
-    if (has_header_) row(text, [&](const Column& column) { add_text(text, column.name); });
-    for (size_t i = 0; i < columns_[0].count; ++i) row(text, [&](const Column& column) { add_cell(text, column, i); });
+    if (has_header_) row(text, [&](const WrittenColumn& column) { add_text(text, column.name); });
+    for (size_t i = 0; i < columns_[0].count; ++i)
+      row(text, [&](const WrittenColumn& column) { add_cell(text, column, i); });
     text.flush();
     file.commit();
   }
@@ -63,7 +64,7 @@ class TableWriter {
     } else {
       refuse(fmt::format("a table is a record of columns, a list of records or a matrix, not {}", type_name(table)));
     }
-    for (const Column& column : columns_) {
+    for (const WrittenColumn& column : columns_) {
       count_work(kCellWork);
       if (column.count != columns_[0].count)
         refuse(fmt::format("columns '{}' and '{}' differ in length: {} and {}", columns_[0].name, column.name,
@@ -125,7 +126,7 @@ class TableWriter {
 
   template <class Add> void row(TextBuilder& text, Add&& add) const {
     bool is_first = true;
-    for (const Column& column : columns_) {
+    for (const WrittenColumn& column : columns_) {
       if (!is_first) text += separator_;
       is_first = false;
       add(column);
@@ -133,7 +134,7 @@ class TableWriter {
     text += '\n';
   }
 
-  void add_cell(TextBuilder& text, const Column& column, size_t row) const {
+  void add_cell(TextBuilder& text, const WrittenColumn& column, size_t row) const {
     count_work(kCellWork);
     if (column.items.is_nil()) {
       const DType dtype = column.elements.dtype();
@@ -147,7 +148,7 @@ class TableWriter {
     else add_scalar(text, column, row, item);
   }
 
-  void add_scalar(TextBuilder& text, const Column& column, size_t row, const Value& item) const {
+  void add_scalar(TextBuilder& text, const WrittenColumn& column, size_t row, const Value& item) const {
     const bool is_element = item.is(Tag::tensor) && element_count(item.tensor().shape()).hint() == 1;
     const Value number = is_element ? read_item(context_, item.tensor()) : item;
     if (!is_host_number(number))
@@ -177,7 +178,7 @@ class TableWriter {
   const std::string& path_;
   const bool has_header_;
   char separator_;
-  std::vector<Column> columns_;
+  std::vector<WrittenColumn> columns_;
 };
 
 }  // namespace

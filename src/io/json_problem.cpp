@@ -12,7 +12,7 @@ namespace tsl {
 
 namespace {
 
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_json_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool is_hex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
 
 // What is taken for a minus sign: the minus of mathematics, a hyphen, the dashes.
@@ -81,7 +81,7 @@ std::string problem_of_number(std::string_view word) {
   size_t i = 0;
   const auto skip_digits = [&] {
     const size_t begin = i;
-    while (is_digit(at(i))) ++i;
+    while (is_json_digit(at(i))) ++i;
     return i > begin;
   };
   if (at(0) == '+') return "no '+' stands before a number";
@@ -157,7 +157,7 @@ std::optional<JsonProblem> problem_of_token(std::string_view text, size_t begin)
   if (begin >= text.size()) return std::nullopt;
   const char c = text[begin];
   if (c == '"') return problem_of_string(text, begin);
-  const bool is_number = is_digit(c) || c == '-' || c == '+' || c == '.' || begins_with_minus(text.substr(begin));
+  const bool is_number = is_json_digit(c) || c == '-' || c == '+' || c == '.' || begins_with_minus(text.substr(begin));
   if (!is_number) return std::nullopt;
   const std::string_view word = token_at(text, begin);
   std::string why = problem_of_number(word);

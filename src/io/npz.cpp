@@ -16,7 +16,7 @@ namespace {
 
 // DEFLATE cannot shrink data further than this, so an entry that claims more is invalid (or a zip bomb).
 constexpr uint64_t kMaxDeflateRatio = 1032;
-constexpr std::string_view kSuffix = ".npy";
+constexpr std::string_view kMemberSuffix = ".npy";
 
 struct DiscardArchive {
   void operator()(zip_t* archive) const { zip_discard(archive); }
@@ -130,11 +130,11 @@ std::vector<NamedTensor> load_npz(const std::string& path, Allocator& allocator,
     if (zip_stat_index(archive.get(), index, 0, &entry) != 0)
       fail_to_load(ErrorName::malformed_file, path, zip_strerror(archive.get()));
     std::string name = (entry.valid & ZIP_STAT_NAME) ? entry.name : "";
-    if (!std::string_view(name).ends_with(kSuffix)) {
+    if (!std::string_view(name).ends_with(kMemberSuffix)) {
       left_out.push_back({name, why_no_array(name)});
       continue;
     }
-    name.resize(name.size() - kSuffix.size());
+    name.resize(name.size() - kMemberSuffix.size());
     if (!seen.insert(name).second)
       fail_to_load(ErrorName::malformed_file, path, fmt::format("it has two arrays named '{}'", name));
     try {
@@ -154,7 +154,8 @@ void add_entry(zip_t* archive, const std::string& path, const NamedTensor& item,
       {reinterpret_cast<zip_uint8_t*>(item.tensor.data()), byte_count(item.tensor)}};
   zip_source_t* source = zip_source_buffer_fragment(archive, parts, parts[1].length == 0 ? 1 : 2, 0);
   if (!source) fail_to_save(ErrorName::cannot_write_file, path, zip_strerror(archive));
-  const zip_int64_t index = zip_file_add(archive, (item.name + std::string(kSuffix)).c_str(), source, ZIP_FL_ENC_UTF_8);
+  const zip_int64_t index =
+      zip_file_add(archive, (item.name + std::string(kMemberSuffix)).c_str(), source, ZIP_FL_ENC_UTF_8);
   if (index < 0) {
     zip_source_free(source);
     fail_to_save(ErrorName::cannot_write_file, path, fmt::format("'{}': {}", item.name, zip_strerror(archive)));

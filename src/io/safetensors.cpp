@@ -16,9 +16,9 @@ namespace tsl {
 
 namespace {
 
-constexpr uint64_t kMaxHeader = 100'000'000;  // as in the format's own library
-constexpr int kMaxDepth = 8;                  // a header has three levels
-constexpr size_t kAlignment = 8;              // of the elements in the file
+constexpr uint64_t kMaxTensorsHeader = 100'000'000;  // as in the format's own library
+constexpr int kMaxHeaderDepth = 8;                   // a header has three levels
+constexpr size_t kAlignment = 8;                     // of the elements in the file
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr const char* kForm = "tsl_tree";  // of the metadata: how a tree is made of the tensors
 
@@ -119,7 +119,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool bad_number() const { bad_entry(name_, "has a size or offset that is not a whole number from 0 on"); }
 
   bool enter() {
-    if (++depth_ > kMaxDepth) bad("its header is nested too deeply");
+    if (++depth_ > kMaxHeaderDepth) bad("its header is nested too deeply");
     return true;
   }
   /// Whether a number is an extent or an offset.
@@ -195,7 +195,7 @@ std::string read_header(FileReader& file) {
   file.read(bytes, sizeof bytes);
   uint64_t length = 0;
   for (int i = 7; i >= 0; --i) length = length << 8 | bytes[i];
-  if (length > kMaxHeader)
+  if (length > kMaxTensorsHeader)
     fail_to_load(ErrorName::malformed_file, file.name(), fmt::format("its header claims {} bytes", length));
   if (length > file.left()) fail_to_load(ErrorName::malformed_file, file.name(), "its header is truncated");
   std::string text(length, '\0');

@@ -15,10 +15,12 @@ namespace tsl {
 
 namespace {
 
-constexpr size_t kMaxDepth = 200;  // as of JSON
+constexpr size_t kMaxTreeDepth = 200;  // as of JSON
 constexpr int64_t kNodeWork = 200;
 
-[[noreturn]] void fail_for_depth() { fail(ErrorName::value_too_deep, "a tree is nested more than {} deep", kMaxDepth); }
+[[noreturn]] void fail_for_depth() {
+  fail(ErrorName::value_too_deep, "a tree is nested more than {} deep", kMaxTreeDepth);
+}
 
 /// Collects leaves by name.
 class Flattener {
@@ -33,7 +35,7 @@ class Flattener {
  private:
   void add(const Value& v, size_t depth) {
     count_work(kNodeWork);
-    if (depth > kMaxDepth) fail_for_depth();
+    if (depth > kMaxTreeDepth) fail_for_depth();
     if (has_entries(v) && count_entries(v) > 0) {
       Value key, value;
       for (int64_t state = 0; next_entry(v, state, key, value);) add_part(to_string(context_, key), value, depth);
@@ -90,7 +92,7 @@ class Unflattener {
     size_t depth = 0;
     for (size_t at = 0;;) {
       count_work(kNodeWork);
-      if (++depth > kMaxDepth) fail_for_depth();
+      if (++depth > kMaxTreeDepth) fail_for_depth();
       const size_t end = std::min(path.find('.', at), path.size());
       const HeldName key(context_.names(), path.substr(at, end - at));
       auto& record = node->as<Record>();

@@ -17,7 +17,7 @@ namespace tsl {
 
 namespace {
 
-constexpr int64_t kNodeWork = 300;
+constexpr int64_t kEntryWork = 300;
 
 // The form of a tree is JSON: a leaf is a word, or a list of a word and what it says; a container is a list of a word
 // and its parts. The names of tensors follow from it.
@@ -65,7 +65,7 @@ class TreeSaver {
 
  private:
   Value form_of(const Value& v, const std::string& name) {
-    count_work(kNodeWork);
+    count_work(kEntryWork);
     switch (v.tag()) {
       case Tag::tensor: add(name, v); return word(kTensor);
       case Tag::boolean:
@@ -149,7 +149,7 @@ class TreeLoader {
       : context_(context), path_(path), tensors_(tensors) {}
 
   Value tree_of(const Value& form, const std::string& name) const {
-    count_work(kNodeWork);
+    count_work(kEntryWork);
     if (form.is(Tag::string)) return leaf_of(form.as<String>().text, name);
     if (!form.is(Tag::list) || form.as<List>().items.empty()) fail_to_fit();
     const std::vector<Value>& parts = form.as<List>().items;

@@ -15,6 +15,8 @@
 
 namespace tsl::report {
 
+inline constexpr double kPercent = 100.0;
+
 /// Numbers for their median: all of them while they are few, then every second, every fourth, and so on.
 class Sample {
  public:

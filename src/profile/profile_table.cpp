@@ -18,8 +18,6 @@ using exec::Timeline;
 
 namespace {
 
-constexpr double kPercent = 100.0;
-
 /// Formats a count: "1 call", "2 calls".
 std::string counted(uint64_t count, const char* what, const char* many = nullptr) {
   if (many && count != 1) return fmt::format("{} {}", count, many);

@@ -16,8 +16,6 @@ using exec::ActivityKind;
 
 namespace {
 
-constexpr double kPercent = 100.0;
-
 /// Whether an activity happens once for each program, region or size, and not in its later runs.
 bool is_once(ActivityKind kind) {
   return kind == ActivityKind::start_up || kind == ActivityKind::parse || kind == ActivityKind::trace ||

@@ -127,7 +127,7 @@ struct Before {
   bool is_in_index = false;  // whether the innermost open bracket is that of x[1:5]
 };
 
-bool is_range(size_t type) { return type == Tokens::RANGE || type == Tokens::CLOSED_RANGE; }
+bool is_range_token(size_t type) { return type == Tokens::RANGE || type == Tokens::CLOSED_RANGE; }
 
 /// Whether a space stands between two tokens of one statement and line. `closes_record` tells the '}' of a record.
 bool needs_space(const Before& before, size_t next, bool closes_record) {
@@ -138,8 +138,8 @@ bool needs_space(const Before& before, size_t next, bool closes_record) {
   if (closes_record || before.is_prefix) return false;
   if (last == Tokens::COLON) return !before.is_in_index;
   if (last == Tokens::DOT || next == Tokens::DOT || last == Tokens::ELLIPSIS) return false;
-  if (is_range(last)) return next == Tokens::ASSIGN;  // not to be read as '..='
-  if (is_range(next)) return !ends_operand(last);
+  if (is_range_token(last)) return next == Tokens::ASSIGN;  // not to be read as '..='
+  if (is_range_token(next)) return !ends_operand(last);
   if (next == Tokens::PAREN_OPEN || next == Tokens::BRACKET_OPEN) return !ends_operand(last) && last != Tokens::FN;
   return true;
 }

@@ -57,7 +57,7 @@ std::string quoted(const std::string& text) {
 namespace {
 
 // Deeper nesting is shown as "…": nobody reads it, and it must not exhaust the stack.
-constexpr int kMaxDepth = 100;
+constexpr int kMaxFormatDepth = 100;
 
 std::string number_text(Scalar value) {
   switch (value.type) {
@@ -167,7 +167,7 @@ std::string text_of_complex(Context& context, const Value& z, Extent extent) {
 
 void add_repr(TextBuilder& to, Context& context, const Value& value, Extent extent, int depth) {
   count_work(64);
-  if (depth > kMaxDepth) {
+  if (depth > kMaxFormatDepth) {
     to += "…";
   } else if (value.is(Tag::string)) {
     add_quoted(to, value.as<String>().text);

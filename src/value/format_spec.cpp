@@ -15,7 +15,7 @@ namespace tsl {
 namespace {
 
 // Enough for any table, but small enough that a mistake cannot exhaust memory.
-constexpr int kMaxWidth = 100'000;
+constexpr int kMaxSpecWidth = 100'000;
 constexpr int kMaxPrecision = 1'000;
 constexpr size_t kMostBytesPerPoint = 4;  // of UTF-8
 
@@ -92,7 +92,7 @@ FormatSpec::FormatSpec(std::string_view text) : text_(text) {
   if (at < text.size() && (text[at] == '+' || text[at] == '-' || text[at] == ' ')) sign_ = text[at++];
   if (at < text.size() && text[at] == '#') alternate_ = true, ++at;
   if (at < text.size() && text[at] == '0') zero_ = true, ++at;
-  width_ = read_number(text, at, kMaxWidth);
+  width_ = read_number(text, at, kMaxSpecWidth);
   if (at < text.size() && (text[at] == ',' || text[at] == '_')) separator_ = text[at++];
   has_numeric_flags_ = !sign_.empty() || alternate_ || zero_ || separator_ != 0;
   if (at < text.size() && text[at] == '.') {

@@ -17,12 +17,12 @@ namespace tsl {
 
 namespace {
 
-constexpr size_t kLineWidth = 80;
+constexpr size_t kResultWidth = 80;
 constexpr size_t kMostItems = 20;  // of one list; longer ones show their first and last items
 constexpr size_t kFirst = 10, kLast = 3;
 constexpr size_t kAllItems = 200;  // of all lists within one value
 constexpr int kMostDepth = 6;
-constexpr size_t kMostBytes = 2000;  // of a string
+constexpr size_t kMostStringBytes = 2000;  // of a string
 
 std::string tensor_type(const Tensor& tensor) { return describe(tensor) + " on " + to_string(tensor.device()); }
 
@@ -66,8 +66,8 @@ bool items_of(const Value& value, Items& items) {
 
 std::string cut_string(const Value& value) {
   const std::string& text = value.as<String>().text;
-  if (text.size() <= kMostBytes) return quoted(text);
-  const size_t end = utf8_offset(text, kMostBytes / 2);
+  if (text.size() <= kMostStringBytes) return quoted(text);
+  const size_t end = utf8_offset(text, kMostStringBytes / 2);
   return fmt::format("{}… ({} bytes)", quoted(text.substr(0, end)), text.size());
 }
 
@@ -96,7 +96,7 @@ class Outline {
     if (has_items && in_lines_ > kAllItems) return fmt::format("{}…{}", items.open, items.close);
     shown_ = 0;
     const std::string one = line(value, 0);
-    if (used + utf8_length(one) <= kLineWidth || !has_items || indent > kLineWidth / 2) {
+    if (used + utf8_length(one) <= kResultWidth || !has_items || indent > kResultWidth / 2) {
       in_lines_ += shown_;
       return one;
     }
@@ -127,10 +127,10 @@ class Outline {
   /// Formats items on as few lines as hold them.
   std::string filled(const Items& items, const std::string& margin) {
     std::string text;
-    size_t used = kLineWidth;
+    size_t used = kResultWidth;
     const auto add = [&](const std::string& item) {
       const size_t size = utf8_length(item) + 1;
-      if (used + size > kLineWidth) {
+      if (used + size > kResultWidth) {
         text += "\n" + margin + item;
         used = margin.size() + size;
       } else {

@@ -146,7 +146,7 @@ Tensor shaped_mask(Ops& ops, const IndexPlan& plan, int rank) {
   return mask;
 }
 
-bool is_one_element(const Value& v) { return is_host_number(v) || (v.is(Tag::tensor) && v.tensor().rank() == 0); }
+bool is_single_number(const Value& v) { return is_host_number(v) || (v.is(Tag::tensor) && v.tensor().rank() == 0); }
 
 /// Computes the element's offset in the storage; fails unless every item is a plain int.
 bool element_offset(const TensorData& x, std::span<const IndexItem> items, int64_t& offset) {
@@ -185,7 +185,7 @@ bool set_in_place(Context& context, const Value& x, const IndexPlan& plan, const
 Tensor set_copy(Context& context, const Tensor& x, IndexPlan& plan, const Value& value) {
   Ops& ops = context.ops();
   const Tensor source = value_tensor(context, value, x.dtype());
-  if (plan.mask && is_one_element(value)) {
+  if (plan.mask && is_single_number(value)) {
     // A mask with a single value needs no read of how many elements are selected.
     const Tensor view = apply_views(ops, x, plan);
     return put_view(ops, x, plan, ops.call(Op::where, {shaped_mask(ops, plan, view.rank()), source, view}));
@@ -245,7 +245,7 @@ void tensor_update(Context& context, Value& object, std::span<const IndexItem> i
   const Placement placement(ops, object.tensor_data()->device);
   const IndexPlan plan = plan_index(context, object.tensor(), items, false);
   const bool adds = op == ast::BinaryOp::add || op == ast::BinaryOp::sub;
-  if (plan.mask && is_one_element(value)) {
+  if (plan.mask && is_single_number(value)) {
     const Tensor x = object.tensor();
     const Tensor view = apply_views(ops, x, plan);
     const Tensor changed = cast(ops, binary(context, op, view, value).tensor(), x.dtype());

@@ -20,7 +20,7 @@ namespace tsl {
 
 namespace {
 
-constexpr int kMaxNesting = 100;     // of tuples; deeper ones are no data that anybody looks up
+constexpr int kMaxKeyNesting = 100;  // of tuples; deeper ones are no data that anybody looks up
 constexpr size_t kMostNamed = 5000;  // keys that an error compares with the missing one
 
 std::string hint_for_key(const Value& value) {
@@ -52,7 +52,7 @@ bool is_key_itself(const Value& value) {
 }
 
 Value tuple_key(Context& context, const Value& tuple, int depth) {
-  if (depth > kMaxNesting) fail(ErrorName::value_too_deep, "a key is nested more than {} deep", kMaxNesting);
+  if (depth > kMaxKeyNesting) fail(ErrorName::value_too_deep, "a key is nested more than {} deep", kMaxKeyNesting);
   const Value held = tuple;
   const std::vector<Value>& items = held.as<Tuple>().items;
   if (std::all_of(items.begin(), items.end(), is_key_itself)) return held;

@@ -9,14 +9,14 @@ namespace tsl::cpu {
 
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
+constexpr std::align_val_t kScratchAlignment{64};
 
 }  // namespace
 
 std::byte* Scratch::reserve(size_t bytes) {
   if (bytes > size_) {
     size_ = std::max(bytes, size_ * 2);
-    data_.reset(static_cast<std::byte*>(::operator new(size_, kAlignment, std::nothrow)));
+    data_.reset(static_cast<std::byte*>(::operator new(size_, kScratchAlignment, std::nothrow)));
     if (!data_) {
       size_ = 0;
       fail(ErrorName::out_of_memory, "out of memory: {} bytes of working space", bytes);
@@ -25,7 +25,7 @@ std::byte* Scratch::reserve(size_t bytes) {
   return data_.get();
 }
 
-void Scratch::Free::operator()(std::byte* p) const { ::operator delete(p, kAlignment); }
+void Scratch::Free::operator()(std::byte* p) const { ::operator delete(p, kScratchAlignment); }
 
 void RunState::report(uint32_t order, graph::NodeId node, int64_t element, int64_t value) {
   std::lock_guard lock(error_mutex);

@@ -48,7 +48,7 @@ namespace {
 
 // ---- Types -------------------------------------------------------------------------------------------------------
 
-constexpr int64_t kMostRows = int64_t{1} << 28;
+constexpr int64_t kMostAttentionRows = int64_t{1} << 28;
 constexpr int64_t kMostColumns = int64_t{1} << 20;
 
 void check_numbers(const Attrs& attrs) {
@@ -76,8 +76,8 @@ void check_attention(Operands operands, const Attrs& attrs) {
     fits = groups > 0 && heads % groups == 0;
   }
   if (!fits) fail(ErrorName::shape_mismatch, "attention: {} do not fit", describe_all());
-  if (q[rank - 2].hint() > kMostRows || k[rank - 2].hint() > kMostRows || q[rank - 1].hint() > kMostColumns ||
-      v[rank - 1].hint() > kMostColumns)
+  if (q[rank - 2].hint() > kMostAttentionRows || k[rank - 2].hint() > kMostAttentionRows ||
+      q[rank - 1].hint() > kMostColumns || v[rank - 1].hint() > kMostColumns)
     fail(ErrorName::matrix_too_large, "attention: {} are too large", describe_all());
   check_numbers(attrs);
 }

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "backend/cpu/libraries/blas.h"
+#include "backend/cpu/libraries/gemm.h"
 #include "backend/cpu/libraries/libraries.h"
 #include "backend/cpu/libraries/tile_products.h"
 #include "base/run_watch.h"
@@ -21,9 +22,9 @@ namespace tsl::cpu {
 namespace {
 
 // Rows of query and keys of a block: its scores take 128 KiB of f32.
-constexpr int64_t kRows = 128, kKeys = 256;
+constexpr int64_t kBlockRows = 128, kBlockKeys = 256;
 // Elements of a block's operands from which blocks become smaller, and their fewest rows.
-constexpr int64_t kBlockElements = int64_t{1} << 18, kFewestRows = 16;
+constexpr int64_t kBlockElements = int64_t{1} << 18, kFewestBlockRows = 16;
 // Gradients of keys are cut into pieces while there are fewer; each piece adds up gradients of query of its own.
 constexpr int64_t kPieces = 32;
 
@@ -38,21 +39,13 @@ struct Range {
 };
 
 int blas_int(int64_t x) { return static_cast<int>(std::max<int64_t>(x, 1)); }
-void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const float* a, int lda, const float* b, int ldb,
-          float beta, float* c, int ldc) {
-  cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
-}
-void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const double* a, int lda, const double* b,
-          int ldb, double beta, double* c, int ldc) {
-  cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
-}
 
-struct Extents {
+struct AttentionExtents {
   int64_t m, n, k;
 };
 /// c = a @ b, or adds it; each thread needs a BlasMemory.
 template <class A>
-void multiply(const KernelTable& table, Extents e, const Matrix& a, const Matrix& b, A* c, bool adds) {
+void multiply(const KernelTable& table, AttentionExtents e, const Matrix& a, const Matrix& b, A* c, bool adds) {
   const Product product{1, e.m, e.n, e.k, a, b, reinterpret_cast<std::byte*>(c)};
   if (suits_tiles(product, table)) return multiply_tiles<A>(product, tile_kernels<A>(table), adds);
   gemm(a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans, static_cast<int>(e.m),
@@ -79,8 +72,8 @@ template <class A> class AttentionKernel : public exec::OpKernel {
       else strides_.emplace_back();
     }
     const int64_t widest = std::max<int64_t>({form_.width, form_.value_width, 1});
-    rows_ = std::clamp(kBlockElements / widest, kFewestRows, kRows);
-    keys_ = std::clamp(kBlockElements / widest, kFewestRows, kKeys);
+    rows_ = std::clamp(kBlockElements / widest, kFewestBlockRows, kBlockRows);
+    keys_ = std::clamp(kBlockElements / widest, kFewestBlockRows, kBlockKeys);
   }
   const Layout* order_of(size_t operand, const Layout& layout) const override {
     return is_read_as_it_lies_[operand] ? nullptr : &layout;
@@ -88,11 +81,11 @@ template <class A> class AttentionKernel : public exec::OpKernel {
 
  protected:
   /// c = a @ bᵀ.
-  void multiply_by_rows(Extents e, Rows<const A> a, Rows<const A> b, A* c) const {
+  void multiply_by_rows(AttentionExtents e, Rows<const A> a, Rows<const A> b, A* c) const {
     multiply(context_.table, e, matrix_of(a.data, a.stride, false), matrix_of(b.data, b.stride, true), c, false);
   }
   /// c += a @ b, or aᵀ @ b; a and c are without gaps.
-  void add_product(Extents e, bool is_turned, const A* a, Rows<const A> b, A* c) const {
+  void add_product(AttentionExtents e, bool is_turned, const A* a, Rows<const A> b, A* c) const {
     multiply(context_.table, e, matrix_of(a, is_turned ? e.m : e.k, is_turned), matrix_of(b.data, b.stride, false), c,
              true);
   }

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <utility>
 
+#include "backend/cpu/libraries/gemm.h"
 #include "base/error_names.h"
 #include "base/run_watch.h"
 
@@ -148,15 +149,6 @@ bool needs_single_rows(const Matrix& matrix, int64_t max_extent) { return matrix
 
 int64_t address(const Matrix& matrix, int64_t row, int64_t column) {
   return matrix.transposed ? column * matrix.stride + row : row * matrix.stride + column;
-}
-
-void gemm(CBLAS_TRANSPOSE a_as, CBLAS_TRANSPOSE b_as, int m, int n, int k, const float* a, int lda, const float* b,
-          int ldb, float beta, float* c, int ldc) {
-  cblas_sgemm(CblasRowMajor, a_as, b_as, m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
-}
-void gemm(CBLAS_TRANSPOSE a_as, CBLAS_TRANSPOSE b_as, int m, int n, int k, const double* a, int lda, const double* b,
-          int ldb, double beta, double* c, int ldc) {
-  cblas_dgemm(CblasRowMajor, a_as, b_as, m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
 }
 
 template <class T> const T* elements(const Matrix& matrix, int64_t batch) {

@@ -9,9 +9,9 @@ namespace tsl::cpu {
 
 namespace {
 
-constexpr int64_t kRowsAtOnce = 256;  // of weights
-constexpr int64_t kColumns = 96;      // weights of a row at a time: a multiple of all tiles
-constexpr int64_t kWindows = 256;     // of one example, summed before they are added to the sums before
+constexpr int64_t kRowsAtOnce = 256;    // of weights
+constexpr int64_t kWeightColumns = 96;  // weights of a row at a time: a multiple of all tiles
+constexpr int64_t kWindows = 256;       // of one example, summed before they are added to the sums before
 // Windows are summed in parts where weights are too few for the threads of a large machine.
 constexpr int64_t kWindowsOfPart = 32 * kWindows, kEnoughItems = 32;
 
@@ -32,11 +32,11 @@ template <class T> class WeightPass {
         parts_(weight_parts(pass)) {}
 
   void run() {
-    const int64_t down = ceil_div(pass_.rows, kRowsAtOnce), across = ceil_div(depth_, kColumns);
+    const int64_t down = ceil_div(pass_.rows, kRowsAtOnce), across = ceil_div(depth_, kWeightColumns);
     context_.pool.parallel_for(parts_ * pass_.groups * down * across, [&](int64_t item, int thread) {
-      const int64_t row = item / across % down * kRowsAtOnce, column = item % across * kColumns;
+      const int64_t row = item / across % down * kRowsAtOnce, column = item % across * kWeightColumns;
       run_block({item / across / down % pass_.groups, item / across / down / pass_.groups, row,
-                 std::min(kRowsAtOnce, pass_.rows - row), column, std::min(kColumns, depth_ - column)},
+                 std::min(kRowsAtOnce, pass_.rows - row), column, std::min(kWeightColumns, depth_ - column)},
                 thread);
     });
     const int64_t weights = pass_.groups * pass_.rows * depth_;
@@ -53,11 +53,11 @@ template <class T> class WeightPass {
 
   void run_block(const Block& block, int thread) const {
     T* const gathered = reinterpret_cast<T*>(context_.memory + static_cast<size_t>(thread) * context_.bytes_of_thread);
-    T* const turned = gathered + kColumns * (kWindows + kGatherSlack);
-    T* const results = turned + kWindows * kColumns;
+    T* const turned = gathered + kWeightColumns * (kWindows + kGatherSlack);
+    T* const results = turned + kWindows * kWeightColumns;
     T* const out = out_ + block.part * pass_.groups * pass_.rows * depth_ +
                    (block.group * pass_.rows + block.row) * depth_ + block.column;
-    const bool is_in_place = block.columns == kColumns;
+    const bool is_in_place = block.columns == kWeightColumns;
     const int64_t of_example = ceil_div(windows_, kWindows), chunks = pass_.batch * of_example;
     const int64_t begin = chunks * block.part / parts_, end = chunks * (block.part + 1) / parts_;
     for (int64_t chunk = begin; chunk < end; ++chunk) {
@@ -70,11 +70,12 @@ template <class T> class WeightPass {
                        width + kGatherSlack);
       const T* const grad =
           grad_ + ((example * pass_.groups + block.group) * pass_.rows + block.row) * windows_ + first;
-      multiply(block, grad, turned, count, is_in_place ? out : results, is_in_place ? depth_ : kColumns, chunk > begin);
+      multiply(block, grad, turned, count, is_in_place ? out : results, is_in_place ? depth_ : kWeightColumns,
+               chunk > begin);
     }
     if (is_in_place) return;
     for (int64_t row = 0; row < block.rows; ++row)
-      std::copy_n(results + row * kColumns, block.columns, out + row * depth_);
+      std::copy_n(results + row * kWeightColumns, block.columns, out + row * depth_);
   }
 
   void gather(const Block& block, int64_t example, int64_t first, int64_t count, T* to) const {
@@ -122,13 +123,13 @@ template <class T> class WeightPass {
 }  // namespace
 
 int64_t weight_parts(const WindowPass& pass) {
-  const int64_t items = pass.groups * ceil_div(pass.rows, kRowsAtOnce) * ceil_div(pass.depth(), kColumns);
+  const int64_t items = pass.groups * ceil_div(pass.rows, kRowsAtOnce) * ceil_div(pass.depth(), kWeightColumns);
   const int64_t most = ceil_div(pass.batch * product_of(pass.positions), kWindowsOfPart);
   return items == 0 ? 1 : std::clamp<int64_t>(kEnoughItems / items, 1, std::max<int64_t>(most, 1));
 }
 
 size_t bytes_for_weights(size_t element) {
-  return static_cast<size_t>(kColumns * (2 * kWindows + kGatherSlack + kRowsAtOnce)) * element;
+  return static_cast<size_t>(kWeightColumns * (2 * kWindows + kGatherSlack + kRowsAtOnce)) * element;
 }
 
 template <class T>

@@ -332,7 +332,7 @@ template <class T> class EigKernel final : public FactorisationKernel {
   }
 };
 
-constexpr std::pair<Op, std::unique_ptr<exec::OpKernel> (*)(const graph::Node&, ThreadPool&)> kRows[] = {
+constexpr std::pair<Op, std::unique_ptr<exec::OpKernel> (*)(const graph::Node&, ThreadPool&)> kComplexRows[] = {
     {Op::lu, make<LuKernel>},     {Op::qr, make<QrKernel>},   {Op::svd, make<SvdKernel>},
     {Op::eigh, make<EighKernel>}, {Op::eig, make<EigKernel>},
 };
@@ -340,7 +340,7 @@ constexpr std::pair<Op, std::unique_ptr<exec::OpKernel> (*)(const graph::Node&, 
 }  // namespace
 
 std::unique_ptr<exec::OpKernel> make_complex(const graph::Node& node, ThreadPool& pool) {
-  return make_by_op(kRows, node, pool);
+  return make_by_op(kComplexRows, node, pool);
 }
 
 }  // namespace tsl::cpu::lapack

@@ -11,7 +11,7 @@ namespace {
 
 // The most products of a part of a sum: a strip of as many rows, of 96 KiB, is read from a core's second cache while
 // the first one holds rows of the left operand.
-constexpr int64_t kDepth = 512;
+constexpr int64_t kTileDepth = 512;
 // The most bytes of a block of the left operand, which stays in the second cache for all strips: 256 rows of 512 f32.
 constexpr int64_t kBlockBytes = 640 * 1024;
 // The most rows of a block: a deadline is looked at before each strip of a block.
@@ -24,7 +24,7 @@ constexpr int64_t kLineBytes = 64;
 
 /// The length of the parts of a sum of k products: equal ones.
 int64_t part_of(int64_t k) {
-  const int64_t parts = std::max<int64_t>((k + kDepth - 1) / kDepth, 1);
+  const int64_t parts = std::max<int64_t>((k + kTileDepth - 1) / kTileDepth, 1);
   return std::max<int64_t>(rounded_up((k + parts - 1) / parts, 16), 1);
 }
 

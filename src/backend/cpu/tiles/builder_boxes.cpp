@@ -12,7 +12,7 @@ namespace tsl::cpu {
 using graph::InPart;
 using graph::Instr;
 using graph::Kernel;
-using graph::Range;
+
 using graph::Reg;
 
 namespace {
@@ -24,7 +24,7 @@ constexpr int64_t kFewestElements = 2048, kFewestInBox = 256;
 
 /// A box of the loops' indices, and the instructions that it needs.
 struct Box {
-  std::vector<Range> range;  // by loop
+  std::vector<graph::Range> range;  // by loop
   graph::Remainder left;
 };
 
@@ -71,7 +71,7 @@ class Divider {
   }
 
   /// Returns the indices along its loop that are in a part, regardless of what it is guarded by.
-  static Range within(const Instr& part) {
+  static graph::Range within(const Instr& part) {
     const int64_t step = part.map.strides[loop_of(part)].hint(), start = part.map.offset.hint();
     // start + i * step >= low, and < high.
     if (step > 0) return {-graph::floor_div(start - part.low, step), -graph::floor_div(start - part.high, step)};
@@ -86,7 +86,7 @@ class Divider {
       std::set<int64_t> cuts{0, extent};
       for (const Instr& instr : kernel_.program) {
         if (instr.kind != Instr::Kind::part || loop_of(instr) != k) continue;
-        const Range range = within(instr);
+        const graph::Range range = within(instr);
         cuts.insert(std::clamp<int64_t>(range.low, 0, extent));
         cuts.insert(std::clamp<int64_t>(range.high, 0, extent));
       }
@@ -110,7 +110,7 @@ class Divider {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       if (instr.kind != Instr::Kind::part) continue;
-      const Range part = within(instr), own = box.range[static_cast<size_t>(loop_of(instr))];
+      const graph::Range part = within(instr), own = box.range[static_cast<size_t>(loop_of(instr))];
       const bool holds =
           (!instr.is_guarded || in_part[instr.a] == InPart::all) && part.low <= own.low && own.high <= part.high;
       in_part[r] = holds ? InPart::all : InPart::none;
@@ -144,7 +144,7 @@ class Divider {
     kernel.kind = kernel_.kind;
     kernel.nodes = kernel_.nodes;
     kernel.name = kernel_.name;
-    for (const Range& range : box.range) kernel.kept.push_back(range.high - range.low);
+    for (const graph::Range& range : box.range) kernel.kept.push_back(range.high - range.low);
     kernel.program = program_of(kernel_.program, box.left);
     std::vector<bool> is_accessed(kernel_.buffers.size(), false);
     for (Instr& instr : kernel.program) {

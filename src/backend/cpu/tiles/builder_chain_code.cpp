@@ -14,7 +14,7 @@ using Operand = Chain::Operand;
 
 /// How an instruction needs a value that is the same for a row: repeated in its own dtype, repeated as f32, or once
 /// as f32.
-enum class Form : uint8_t { own, wide, wide_one };
+enum class OperandForm : uint8_t { own, wide, wide_one };
 
 /// Ops that work on the accumulator; other ops are calls.
 struct Arithmetic {
@@ -126,10 +126,10 @@ class ChainWriter {
     ChainInstr call{ChainCode::call};
     call.call = map.kernel;
     call.arity = map.arity;
-    for (int i = 0; i < map.arity; ++i) call.in[i] = index_of(operand(map.src[i], Form::own));
+    for (int i = 0; i < map.arity; ++i) call.in[i] = index_of(operand(map.src[i], OperandForm::own));
     in_memory_.insert(step.dst);
     const bool is_streamed = streamed_.count(step.dst) > 0;
-    call.operand = is_streamed ? add_scratch(step.dst, step.size) : index_of(operand(step.dst, Form::own));
+    call.operand = is_streamed ? add_scratch(step.dst, step.size) : index_of(operand(step.dst, OperandForm::own));
     chain_.code.push_back(call);
     if (is_streamed) {
       push(ChainCode::load, call.operand, step.dtype);
@@ -146,7 +146,7 @@ class ChainWriter {
     for (int i = 0; i < map.arity; ++i) call.in[i] = wide_strip(map.src[i], map.operand_dtype);
     const bool ends = ends_in_accumulator(step);
     if (!ends) in_memory_.insert(step.dst);
-    call.operand = ends ? add_scratch(step.dst, sizeof(float)) : index_of(operand(step.dst, Form::own));
+    call.operand = ends ? add_scratch(step.dst, sizeof(float)) : index_of(operand(step.dst, OperandForm::own));
     chain_.code.push_back(call);
     accumulator_.reset();
     if (!ends) return;
@@ -189,7 +189,7 @@ class ChainWriter {
         streamed_.count(step.dst)
             ? choose_for(step.dtype, ChainCode::stream, ChainCode::stream_f16, ChainCode::stream_bf16)
             : choose_for(step.dtype, ChainCode::store, ChainCode::store_f16, ChainCode::store_bf16);
-    push(code, operand(step.dst, Form::own), DType::f32);
+    push(code, operand(step.dst, OperandForm::own), DType::f32);
   }
 
   /// Loads a register into the accumulator, unless it is there.
@@ -205,14 +205,14 @@ class ChainWriter {
       if (is_computed_here(reg)) in_wide_memory_.insert(reg);
       return push(code, strip_of(reg), DType::f32);
     }
-    push(code, operand(reg, Form::wide_one), dtype);
+    push(code, operand(reg, OperandForm::wide_one), dtype);
   }
 
   /// Returns the strip of f32 that holds a register of f16 or bf16.
   uint16_t wide_strip(uint32_t reg, DType dtype) {
     if (is_computed_here(reg)) in_wide_memory_.insert(reg);
     if (is_computed_here(reg) || strips_.count(reg)) return index_of(strip_of(reg));
-    const size_t found = operand(reg, Form::wide);
+    const size_t found = operand(reg, OperandForm::wide);
     if (chain_.operands[found].kind == Operand::Kind::repeated) return index_of(found);
     push(ChainCode::load, found, dtype);
     push(ChainCode::store, strip_of(reg), DType::f32);
@@ -245,7 +245,7 @@ class ChainWriter {
   }
 
   /// Returns the register's operand; a result of the chain is then stored in memory.
-  size_t operand(uint32_t reg, Form form) {
+  size_t operand(uint32_t reg, OperandForm form) {
     const auto computed = sizes_.find(reg);
     if (computed != sizes_.end()) in_memory_.insert(reg);
     Operand found = computed == sizes_.end() ? input(reg, form) : result(reg, computed->second);
@@ -265,7 +265,7 @@ class ChainWriter {
   }
 
   /// Describes a value that a step outside the chain has computed.
-  Operand input(uint32_t reg, Form form) const {
+  Operand input(uint32_t reg, OperandForm form) const {
     const Step& definition = *inputs_.definition[reg];
     Operand operand{Operand::Kind::elements, reg, definition.size};
     if (const auto rows = inputs_.rows.find(reg); rows != inputs_.rows.end()) {
@@ -273,8 +273,8 @@ class ChainWriter {
       operand.kind = Operand::Kind::row;
       operand.row_bytes = rank == 0 ? 0 : rank == 1 ? rows->second.access.stride[0] * definition.size : Chain::kUneven;
     } else if (definition.level == Level::row || definition.is<Fill>()) {
-      operand.kind = form == Form::wide_one ? Operand::Kind::one : Operand::Kind::repeated;
-      operand.is_widened = form != Form::own && definition.dtype != DType::f32;
+      operand.kind = form == OperandForm::wide_one ? Operand::Kind::one : Operand::Kind::repeated;
+      operand.is_widened = form != OperandForm::own && definition.dtype != DType::f32;
       operand.dtype = definition.dtype;
       if (operand.is_widened) operand.size = sizeof(float);
       if (definition.level == Level::row) operand.row_bytes = operand.size;

@@ -5,13 +5,16 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr int64_t kTile = 4096;  // as in nonzero.cuh
-constexpr int kThreads = 256;
+constexpr int64_t kNonzeroTile = 4096;  // as in nonzero.cuh
+constexpr int kNonzeroThreads = 256;
 
 class NonzeroWriter {
  public:
   explicit NonzeroWriter(const OpKernel& op)
-      : op_(op), mask_(op.layout(0)), length_(element_count(mask_.shape).hint()), tiles_(ceil_div(length_, kTile)) {}
+      : op_(op),
+        mask_(op.layout(0)),
+        length_(element_count(mask_.shape).hint()),
+        tiles_(ceil_div(length_, kNonzeroTile)) {}
 
   GeneratedKernels write() {
     GeneratedKernels generated;
@@ -38,14 +41,14 @@ class NonzeroWriter {
     KernelWriter writer = this->writer();
     write_question(writer);
     writer.line("count_tiles({}, {}, is_true);", writer.size(length_), writer.scratch(counts, "Index"));
-    return writer.finish("count", tiles_, kThreads);
+    return writer.finish("count", tiles_, kNonzeroThreads);
   }
 
   CudaKernel sum_kernel(uint64_t counts, uint64_t total) const {
     KernelWriter writer = this->writer();
     writer.line("sum_before<Index>({}, {}, {});", writer.size(tiles_), writer.scratch(counts, "Index"),
                 writer.scratch(total, "Index"));
-    return writer.finish("sum", 1, kThreads);
+    return writer.finish("sum", 1, kNonzeroThreads);
   }
 
   CudaKernel put_kernel(uint64_t counts) const {
@@ -61,7 +64,7 @@ class NonzeroWriter {
     writer.line("put_true({}, {}, {}, is_true, put);", writer.size(length_),
                 tiles_ > 1 ? writer.scratch(counts, "Index") : "(const Index*)nullptr",
                 writer.size(op_.node.shape[0].hint()));
-    return writer.finish("", tiles_, kThreads);
+    return writer.finish("", tiles_, kNonzeroThreads);
   }
 
   const OpKernel& op_;

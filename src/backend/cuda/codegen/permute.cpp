@@ -17,16 +17,16 @@ using graph::Reg;
 
 namespace {
 
-constexpr int kThreads = 256, kMoreThreads = 512;
+constexpr int kPermuteThreads = 256, kPermuteMoreThreads = 512;
 constexpr int64_t kLargeTile = 4096;  // elements from which a block has more threads
 constexpr int64_t kRunBytes = 256, kShortestRun = 32, kLongestRun = 128;  // a run in bytes, and its limits in elements
-constexpr int64_t kFewElements = 2048;                                    // of a tile: fewer leave threads idle
-constexpr int64_t kMaxSharedBytes = 40 * 1024;
+constexpr int64_t kPermuteFewElements = 2048;                             // of a tile: fewer leave threads idle
+constexpr int64_t kPermuteMaxSharedBytes = 40 * 1024;
 constexpr int64_t kSectorBytes = 32;  // that memory delivers at least
 /// Neighbours of the operand that are nearer in the result are read by one block of threads: its cache serves them.
 constexpr int64_t kFar = 256;
-constexpr int64_t kManyElements = 1 << 16;
-constexpr int kBanks = 32, kBankBytes = 4, kWarp = 32;
+constexpr int64_t kPermuteManyElements = 1 << 16;
+constexpr int kBanks = 32, kBankBytes = 4, kPermuteWarp = 32;
 
 /// Returns the loops of more than one element, outermost first as an access goes through memory.
 std::vector<int> memory_order(const Instr& instr, const std::vector<int64_t>& extents) {
@@ -82,7 +82,7 @@ std::vector<int64_t> tile_of_runs(const std::vector<int64_t>& extents, const std
   // A tile of few elements takes more along the outermost loop of the result's run.
   size_t outer = extents.size() - 1;
   for (int64_t taken = tile[outer]; taken < run / 2 && outer > 0; taken *= tile[outer]) --outer;
-  while (volume_of(tile) < kFewElements && tile[outer] * 2 <= extents[outer]) tile[outer] *= 2;
+  while (volume_of(tile) < kPermuteFewElements && tile[outer] * 2 <= extents[outer]) tile[outer] *= 2;
   return tile;
 }
 
@@ -110,7 +110,7 @@ class PermuteWriter {
         tile_(tile),
         volume_(volume_of(tile)),
         run_(run_of(extents_, tile)),
-        threads_(volume_ > kLargeTile ? kMoreThreads : kThreads),
+        threads_(volume_ > kLargeTile ? kPermuteMoreThreads : kPermuteThreads),
         inner_(static_cast<int>(extents_.size()) - 1) {}
 
   GeneratedKernels write() {
@@ -193,7 +193,7 @@ class PermuteWriter {
   std::vector<int64_t> places_of(const Walk& walk, int64_t first) const {
     std::vector<int64_t> places;
     std::vector<int64_t> index(extents_.size(), 0);
-    for (int64_t lane = first; lane < first + kWarp && lane * walk.width < volume_; ++lane) {
+    for (int64_t lane = first; lane < first + kPermuteWarp && lane * walk.width < volume_; ++lane) {
       int64_t left = lane * walk.width, place = 0;
       for (size_t i = walk.loops.size(); i-- > 0; left /= tile_of(walk.loops[i]))
         index[static_cast<size_t>(walk.loops[i])] = left % tile_of(walk.loops[i]);
@@ -220,7 +220,7 @@ class PermuteWriter {
       if (sources_[r].loops.empty()) continue;
       most = std::min(most, most_padding(bytes_of(kernel_.program[r])));
       for (const Walk* walk : {&sources_[r], &result_}) {
-        for (const int64_t first : {0, kWarp})
+        for (const int64_t first : {0, kPermuteWarp})
           accesses.emplace_back(places_of(*walk, first), bytes_of(kernel_.program[r]));
       }
     }
@@ -413,7 +413,7 @@ class PermuteWriter {
 
 std::vector<int64_t> permuted_tile(const Kernel& kernel, const graph::Plan& plan) {
   const std::vector<int64_t> extents = extents_of(kernel.kept);
-  if (extents.size() < 2 || count_of(kernel.kept) < kManyElements) return {};
+  if (extents.size() < 2 || count_of(kernel.kept) < kPermuteManyElements) return {};
   const int across = crossing_loop(kernel);
   if (across >= 0 && std::min(extents[static_cast<size_t>(across)], extents.back()) >= kShortestRun) return {};
   int64_t bytes = 0, longest = 0;  // of the elements that are in shared memory, and of one
@@ -428,7 +428,8 @@ std::vector<int64_t> permuted_tile(const Kernel& kernel, const graph::Plan& plan
   for (int64_t run = std::clamp(kRunBytes / longest, kShortestRun, kLongestRun); run >= kShortestRun / 2; run /= 2) {
     const std::vector<int64_t> tile = tile_of_runs(extents, memory_order(*crossing, extents), run);
     const int64_t volume = volume_of(tile);
-    if ((volume + volume / run_of(extents, tile) * most_padding(longest)) * bytes <= kMaxSharedBytes) return tile;
+    if ((volume + volume / run_of(extents, tile) * most_padding(longest)) * bytes <= kPermuteMaxSharedBytes)
+      return tile;
   }
   return {};
 }

@@ -17,11 +17,11 @@ using graph::Reg;
 namespace {
 
 // With fewer elements, each thread computes one: the time is then that of a single thread's work, not of the memory.
-constexpr int64_t kFewElements = 1 << 14;
+constexpr int64_t kPointwiseFewElements = 1 << 14;
 /// Where vectors are impossible (rows that begin at any address), a thread takes this many elements, one from each run
 /// of neighbouring threads: its loads are in flight together. Fewer elements are better spread over more threads.
 constexpr int kElementsApart = 4, kShortElementsApart = 8;
-constexpr int64_t kManyElements = 1 << 19;
+constexpr int64_t kPointwiseManyElements = 1 << 19;
 /// In rows of fewer elements that parts divide, the threads of a warp are in different parts: branches would take
 /// turns. Vectors of fewer bytes are then worth less than elements apart.
 constexpr int64_t kShortRow = 64;
@@ -93,10 +93,10 @@ class PointwiseWriter {
     if (vectorized) choose_width();
     if (divides_short_rows()) {
       if (width_ * widest_ < kShortVector) width_ = 1;
-    } else if (count_ >= kFewElements) {
+    } else if (count_ >= kPointwiseFewElements) {
       cases_ = CaseFinder(kernel.program).run();
     }
-    if (width_ == 1 && count_ >= kManyElements && (cases_.empty() || is_cheap())) apart_ = elements_apart();
+    if (width_ == 1 && count_ >= kPointwiseManyElements && (cases_.empty() || is_cheap())) apart_ = elements_apart();
   }
 
   GeneratedKernels write() {
@@ -146,7 +146,7 @@ class PointwiseWriter {
     for (const Instr& instr : kernel_.program) {
       if (is_contiguous_along(kernel_, instr, inner_loop())) widest_ = std::max(widest_, element_bytes(instr));
     }
-    if (widest_ == 0 || count_ < kFewElements) return;
+    if (widest_ == 0 || count_ < kPointwiseFewElements) return;
     width_ = std::max(parameters_.pointwise_bytes / widest_, 1);
     const bool is_whole = extents_.size() == 1;  // otherwise a vector must not cross the end of a row
     for (int wider = width_; wider > extents_.back() && !is_whole; wider /= 2) {

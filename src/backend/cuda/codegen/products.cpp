@@ -8,11 +8,11 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kProductsThreads = 256;
 
 // ---- Products of integers ----
 
-constexpr int64_t kTile = 64;  // as in integer_product.cuh
+constexpr int64_t kProductsTile = 64;  // as in integer_product.cuh
 
 /// Writes an operand of the device function: "{b0 + a_at(batch), down, across}".
 std::string operand(KernelWriter& writer, const OpKernel& op, size_t arg, const char* index_function) {
@@ -34,7 +34,7 @@ GeneratedKernels generate_integer_product(const OpKernel& op) {
   const int64_t count = element_count(shape).hint();
   GeneratedKernels generated;
   if (count == 0) return generated;
-  const int64_t down = ceil_div(m, kTile), across = ceil_div(n, kTile), batches = count / (m * n);
+  const int64_t down = ceil_div(m, kProductsTile), across = ceil_div(n, kProductsTile), batches = count / (m * n);
   KernelWriter writer = op.writer(integer_product_templates());
   write_index_function(writer, "a_at", loops_of(op.layout(0), 0, rank - 2), op.layout(0).offset);
   write_index_function(writer, "b_at", loops_of(op.layout(1), 0, rank - 2), op.layout(1).offset);
@@ -45,7 +45,7 @@ GeneratedKernels generate_integer_product(const OpKernel& op) {
   writer.line("multiply_tiles<{}>(a, b, {} + (long long)batch * {} * {}, {}, {}, {}, rest % {}, block_x % {});", type,
               writer.buffer(op.out()), writer.size(m), writer.size(n), writer.size(m), writer.size(n), writer.size(k),
               writer.size(down), writer.size(across));
-  generated.kernels.push_back(writer.finish("", batches * down * across, kThreads));
+  generated.kernels.push_back(writer.finish("", batches * down * across, kProductsThreads));
   return generated;
 }
 
@@ -59,7 +59,7 @@ constexpr int kSpace = 3, kBeforeSpace = 2;
 constexpr int64_t kFewestRows = 8;
 // The windows of a gradient of weights are summed in parts until so many blocks fill a GPU, of at least so many
 // windows.
-constexpr int64_t kEnoughBlocks = 512, kWindowsOfPart = 512;
+constexpr int64_t kProductsEnoughBlocks = 512, kWindowsOfPart = 512;
 constexpr int64_t kEnoughFilters = 2048, kWindowsOfFilter = 2048;
 // Filters of more taps are not written out: their sums would not fit into registers.
 constexpr int64_t kMostTaps = 64;
@@ -133,15 +133,15 @@ class ConvGenerator {
       const std::string function =
           is_filter() ? filter() + (by_rows ? "::convolve_rows" : "::convolve") : "convolve_element";
       writer.line("{}<{}>(shape, a, b, {}, (Index)block_x * {} + threadIdx.x);", function, of, writer.buffer(op_.out()),
-                  kThreads);
+                  kProductsThreads);
       const Space& space = of_input ? in_ : out_;
       if (by_rows) threads = count / space[1] * ceil_div(space[1], kRowsOfFilter);
     } else {
       writer.line("convolve_tile<{}>(shape, a, b, {}, block_x);", of, writer.buffer(op_.out()));
     }
     const int64_t blocks =
-        is_alone ? ceil_div(threads, kThreads) : groups_ * ceil_div(rows, kRows) * ceil_div(columns, kColumns);
-    generated.kernels.push_back(writer.finish("", blocks, kThreads));
+        is_alone ? ceil_div(threads, kProductsThreads) : groups_ * ceil_div(rows, kRows) * ceil_div(columns, kColumns);
+    generated.kernels.push_back(writer.finish("", blocks, kProductsThreads));
   }
 
   void generate_weights(GeneratedKernels& generated) {
@@ -149,7 +149,7 @@ class ConvGenerator {
     if (out_channels_ >= kFewestRows || groups_ == 1) {
       const int64_t tiles = groups_ * ceil_div(out_channels_, kRows) * ceil_div(depth, kColumns);
       return generate_parts(generated, "gradient_tile", tiles,
-                            parts_of(tiles, kEnoughBlocks, windows / kWindowsOfPart));
+                            parts_of(tiles, kProductsEnoughBlocks, windows / kWindowsOfPart));
     }
     const int64_t pairs = groups_ * out_channels_ * in_channels_;
     if (is_filter()) {
@@ -159,7 +159,7 @@ class ConvGenerator {
     KernelWriter writer = op_.writer(convolution_templates(), windows);
     declare(writer);
     writer.line("gradient_element(shape, a, b, {}, block_x);", writer.buffer(op_.out()));
-    generated.kernels.push_back(writer.finish("", element_count(node_.shape).hint(), kThreads));
+    generated.kernels.push_back(writer.finish("", element_count(node_.shape).hint(), kProductsThreads));
   }
 
   static int64_t parts_of(int64_t blocks, int64_t enough, int64_t most) {
@@ -173,18 +173,18 @@ class ConvGenerator {
     declare(writer);
     if (parts == 1) {
       writer.line("{}(shape, a, b, {}, 1, block_x);", function, writer.buffer(op_.out()));
-      generated.kernels.push_back(writer.finish("", blocks, kThreads));
+      generated.kernels.push_back(writer.finish("", blocks, kProductsThreads));
       return;
     }
     const uint64_t scratch =
         reserve_bytes(generated, parts * count, node_.dtype == DType::f64 || sum_type() == "u64" ? 8 : 4);
     writer.line("{}(shape, a, b, {}, {}, block_x);", function, writer.scratch(scratch, sum_type()),
                 writer.number("parts", parts));
-    generated.kernels.push_back(writer.finish("", parts * blocks, kThreads));
+    generated.kernels.push_back(writer.finish("", parts * blocks, kProductsThreads));
     KernelWriter adder = op_.writer(convolution_templates(), parts * count);
     adder.line("add_parts({}, {}, {}, {}, (Index)block_x * {} + threadIdx.x);", adder.scratch(scratch, sum_type()),
-               adder.number("parts", parts), adder.number("count", count), adder.buffer(op_.out()), kThreads);
-    generated.kernels.push_back(adder.finish("add", ceil_div(count, kThreads), kThreads));
+               adder.number("parts", parts), adder.number("count", count), adder.buffer(op_.out()), kProductsThreads);
+    generated.kernels.push_back(adder.finish("add", ceil_div(count, kProductsThreads), kProductsThreads));
   }
 
   bool is_filter() const { return product_of(taps_) <= kMostTaps; }

@@ -9,11 +9,11 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr int64_t kBlock = 32, kTile = kBlock * 32;  // as in scan.cuh
-constexpr int kWarps = 4, kThreads = 32 * kWarps;
+constexpr int64_t kBlock = 32, kScanTile = kBlock * 32;  // as in scan.cuh
+constexpr int kWarps = 4, kScanThreads = 32 * kWarps;
 // With this many warps (or threads, for rows across memory) the GPU is busy. With fewer rows, rows are split into
 // chunks.
-constexpr int64_t kManyWarps = 2048, kManyThreads = 65536;
+constexpr int64_t kManyWarps = 2048, kScanManyThreads = 65536;
 
 class ScanWriter {
  public:
@@ -33,7 +33,7 @@ class ScanWriter {
       generated_.kernels.push_back(narrow_kernel());
       return std::move(generated_);
     }
-    if (!across_ && length_ <= kTile) {
+    if (!across_ && length_ <= kScanTile) {
       generated_.kernels.push_back(short_kernel());
       return std::move(generated_);
     }
@@ -70,7 +70,7 @@ class ScanWriter {
 
   /// Returns the length of a chunk: the whole row if there are many rows, otherwise a power of 32.
   int64_t chunk_length() const {
-    const int64_t shortest = kTile, longest = kTile * kBlock, many = across_ ? kManyThreads : kManyWarps;
+    const int64_t shortest = kScanTile, longest = kScanTile * kBlock, many = across_ ? kScanManyThreads : kManyWarps;
     if (rows_ >= many || length_ <= shortest) return length_;
     const int64_t chunk = rows_ * ceil_div(length_, longest) >= many ? longest : shortest;
     return std::min(chunk, length_);
@@ -78,7 +78,7 @@ class ScanWriter {
   /// Returns the level of a chunk's total in Carry::totals. (A thread carries blocks of 32, a warp carries tiles.)
   int level_of(int64_t chunk) const {
     int level = 0;
-    for (int64_t size = across_ ? kBlock : kTile; size < chunk; size *= kBlock) ++level;
+    for (int64_t size = across_ ? kBlock : kScanTile; size < chunk; size *= kBlock) ++level;
     return level;
   }
 
@@ -100,7 +100,7 @@ class ScanWriter {
     const uint64_t most = std::bit_ceil(static_cast<uint64_t>(length_));
     writer.line("scan_narrow_rows<{}, {}, {}>({}, {}, {});", reduction(), type_of(accumulator()), most,
                 operands(writer, writer.buffer(op_.out())), writer.size(rows_), writer.size(length_));
-    return writer.finish("narrow", ceil_div(rows_, kThreads), kThreads);
+    return writer.finish("narrow", ceil_div(rows_, kScanThreads), kScanThreads);
   }
 
   CudaKernel short_kernel() const {
@@ -109,7 +109,7 @@ class ScanWriter {
     writer.line("scan_short_rows<{}, {}, kRunning>({}, {}, {});", reduction(), type_of(accumulator()),
                 operands(writer, writer.buffer(op_.out())), writer.size(rows_), writer.size(length_));
     const int64_t warp_rows = 32 / ceil_div(length_, kBlock);
-    return writer.finish("", ceil_div(rows_, kWarps * warp_rows), kThreads);
+    return writer.finish("", ceil_div(rows_, kWarps * warp_rows), kScanThreads);
   }
 
   /// Scans the operand: writes the chunks' totals, or the result. With several chunks, `scratch` holds the total of all
@@ -124,17 +124,17 @@ class ScanWriter {
     writer.line("{}<{}, {}, {}, {}>({}, {}, {}, {}, {}, {});", across_ ? "scan_columns" : "scan_long_rows", reduction(),
                 type, name_of_mode(mode), mode == kTotal ? level_of(chunk) : 0, operands(writer, target),
                 writer.size(rows_), writer.size(length_), writer.size(chunks),
-                writer.size(across_ ? chunk : ceil_div(chunk, kTile)), mode == kTotal ? none : between);
+                writer.size(across_ ? chunk : ceil_div(chunk, kScanTile)), mode == kTotal ? none : between);
     const int64_t items = rows_ * chunks;
     return writer.finish(mode == kTotal ? "totals"
                          : across_      ? "columns"
                                         : "rows",
-                         ceil_div(items, across_ ? kThreads : kWarps), kThreads);
+                         ceil_div(items, across_ ? kScanThreads : kWarps), kScanThreads);
   }
 
   /// Replaces the totals in scratch memory by their exclusive running totals.
   void scan_totals(int64_t length, uint64_t at) {
-    const int64_t chunks = rows_ >= kManyWarps ? 1 : ceil_div(length, kTile);
+    const int64_t chunks = rows_ >= kManyWarps ? 1 : ceil_div(length, kScanTile);
     if (chunks == 1) {
       generated_.kernels.push_back(totals_kernel(kBefore, length, 1, at, 0));
       return;
@@ -154,9 +154,9 @@ class ScanWriter {
     writer.line("const auto row_at = [&](Index row) -> long long {{ return (long long)row * {}; }};", n);
     writer.line("scan_long_rows<{}, {}, {}, 0>({}, row_at, 1, {}, row_at, 1, {}, {}, {}, {}, {});", reduction(), type,
                 name_of_mode(mode), totals, mode == kTotal ? between : totals, writer.size(rows_), n,
-                writer.size(chunks), writer.size(chunks > 1 ? 1 : ceil_div(length, kTile)),
+                writer.size(chunks), writer.size(chunks > 1 ? 1 : ceil_div(length, kScanTile)),
                 mode == kTotal ? none : between);
-    return writer.finish(mode == kTotal ? "more_totals" : "before", ceil_div(rows_ * chunks, kWarps), kThreads);
+    return writer.finish(mode == kTotal ? "more_totals" : "before", ceil_div(rows_ * chunks, kWarps), kScanThreads);
   }
 
   const OpKernel& op_;

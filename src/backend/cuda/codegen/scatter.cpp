@@ -9,7 +9,7 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kScatterThreads = 128;
 constexpr int64_t kFew = 512;              // the most updates of a batch that are compared with each other …
 constexpr int64_t kFewSteps = 4 << 20;     // … if this takes at most so many steps of warps
 constexpr int64_t kNarrow = 16;            // columns
@@ -83,13 +83,13 @@ class ScatterWriter {
   }
 
   void add_kernel(KernelWriter& writer, const char* suffix, int64_t threads) {
-    generated_.kernels.push_back(writer.finish(suffix, ceil_div(threads, kThreads), kThreads));
+    generated_.kernels.push_back(writer.finish(suffix, ceil_div(threads, kScatterThreads), kScatterThreads));
   }
 
   void check_kernel() {
     KernelWriter writer = this->writer();
     write_target(writer);
-    writer.line("const Index u = (Index)block_x * {} + threadIdx.x;", kThreads);
+    writer.line("const Index u = (Index)block_x * {} + threadIdx.x;", kScatterThreads);
     writer.line("if (u < {}) target(u);", writer.size(count_));
     add_kernel(writer, "check", count_);
   }

@@ -7,8 +7,8 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr int64_t kWarpRow = 32, kBlockRow = 4096;              // the longest rows that a warp and a block sort
-constexpr int64_t kTile = 4096, kDigits = 256, kDigitBits = 8;  // as in sort.cuh
+constexpr int64_t kWarpRow = 32, kBlockRow = 4096;                  // the longest rows that a warp and a block sort
+constexpr int64_t kSortTile = 4096, kDigits = 256, kDigitBits = 8;  // as in sort.cuh
 constexpr int64_t kFewTiles = 32;
 constexpr int kWarpThreads = 128, kTileThreads = 512, kSumThreads = 256;
 
@@ -61,7 +61,7 @@ class SortWriter {
   }
 
   void in_tiles() {
-    tiles_ = ceil_div(job_.length, kTile);
+    tiles_ = ceil_div(job_.length, kSortTile);
     counts_ = reserve_bytes(generated_, job_.rows * kDigits * tiles_, 4);
     totals_ = reserve_bytes(generated_, job_.rows * kDigits, 4);
     passes_ = static_cast<int>(ceil_div(job_.key_bits, kDigitBits));

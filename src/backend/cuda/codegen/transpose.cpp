@@ -14,10 +14,11 @@ using graph::Reg;
 
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kMoreThreads = 512;  // pay for single elements of four bytes: 155 instead of 184 us for 67 million (H200)
+constexpr int kTransposeThreads = 256;
+constexpr int kTransposeMoreThreads =
+    512;  // pay for single elements of four bytes: 155 instead of 184 us for 67 million (H200)
 constexpr int kSmallTile = 32;
-constexpr int64_t kMaxSharedBytes = 40 * 1024;  // of the 48 KiB that a kernel has without a special attribute
+constexpr int64_t kTransposeMaxSharedBytes = 40 * 1024;  // of the 48 KiB that a kernel has without a special attribute
 
 class TransposeWriter {
  public:
@@ -62,7 +63,7 @@ class TransposeWriter {
     for (const Instr& instr : kernel_.program) {
       if (is_across(instr)) bytes += static_cast<int64_t>(size_of(instr.dtype)) * largest_tile_ * (largest_tile_ + 2);
     }
-    tile_ = bytes <= kMaxSharedBytes ? largest_tile_ : kSmallTile;
+    tile_ = bytes <= kTransposeMaxSharedBytes ? largest_tile_ : kSmallTile;
   }
 
   /// Declares coordinates of the loops that no tile spans.
@@ -95,7 +96,7 @@ class TransposeWriter {
   /// end of a row. There must be a square for each thread. Elements of eight bytes gain nothing.
   bool allows_width(int width) const {
     const auto size = [&](int loop) { return extents_[static_cast<size_t>(loop)]; };
-    if (size(inner_) % width != 0 || size(across_) % width != 0 || tile_ / width * (tile_ / width) < kThreads)
+    if (size(inner_) % width != 0 || size(across_) % width != 0 || tile_ / width * (tile_ / width) < kTransposeThreads)
       return false;
     return std::all_of(kernel_.program.begin(), kernel_.program.end(), [&](const Instr& instr) {
       if (!is_across(instr) && !is_contiguous_along(kernel_, instr, inner_)) return true;
@@ -110,7 +111,7 @@ class TransposeWriter {
     for (const Instr& instr : kernel_.program) {
       if (is_plain_load(instr) || !defines(instr)) widest = std::max(widest, element_bytes(kernel_, plan_, instr));
     }
-    threads_ = width_ == 1 && widest == 4 && tile_ > kSmallTile ? kMoreThreads : kThreads;
+    threads_ = width_ == 1 && widest == 4 && tile_ > kSmallTile ? kTransposeMoreThreads : kTransposeThreads;
   }
   int vectors_of_thread() const { return tile_ * tile_ / threads_ / width_; }
 
@@ -243,7 +244,7 @@ class TransposeWriter {
   std::vector<int64_t> extents_;
   int across_, inner_, tile_ = kSmallTile;
   int width_ = 1;  // elements of a vector, and the side of a square
-  int threads_ = kThreads;
+  int threads_ = kTransposeThreads;
   std::vector<std::string> others_;
 };
 

@@ -6,7 +6,7 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kWindowsThreads = 256;
 
 /// Writes the sum for element i of the result, over positions p in windows w with w * step + p * dilation == at.
 void write_sum(KernelWriter& writer, const OpKernel& op, int axis) {
@@ -46,12 +46,12 @@ GeneratedKernels generate_fold_windows(const OpKernel& op) {
   GeneratedKernels generated;
   if (count == 0) return generated;
   KernelWriter writer = op.writer("");
-  writer.line("const Index i = (Index)block_x * {} + threadIdx.x;", kThreads);
+  writer.line("const Index i = (Index)block_x * {} + threadIdx.x;", kWindowsThreads);
   writer.line("if (i >= {}) return;", writer.size(count));
   writer.coordinates("i", extents_of(op.node.shape), "k");
   write_sum(writer, op, axis);
   writer.line("{}[i] = sum;", writer.buffer(op.out()));
-  generated.kernels.push_back(writer.finish("", ceil_div(count, kThreads), kThreads));
+  generated.kernels.push_back(writer.finish("", ceil_div(count, kWindowsThreads), kWindowsThreads));
   return generated;
 }
 

@@ -17,7 +17,6 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr int kBeforeSpace = 2;
 constexpr uint64_t kMostWorkspace = uint64_t{1} << 30;
 constexpr int kMostProposals = 10;  // more than cuDNN has algorithms
 // Groups of fewer channels are slow in cuDNN: TSL's own kernels compute them.
@@ -66,9 +65,9 @@ std::vector<int> axes_of(const Ints& values, int missing) {
 }
 
 /// The descriptors of one convolution: x [n, c, …], w [o, c / groups, …] and y [n, o, …].
-class Problem {
+class ConvProblem {
  public:
-  Problem(const graph::Node& node, ConvLibrary& cudnn, bool tf32) : cudnn_(cudnn) {
+  ConvProblem(const graph::Node& node, ConvLibrary& cudnn, bool tf32) : cudnn_(cudnn) {
     const bool of_input = node.op == Op::conv_input_grad, of_weights = node.op == Op::conv_weight_grad;
     const Shape &a = node.args[0].layout.shape, &b = node.args[1].layout.shape;
     const int dtype = dtype_number(node.dtype);
@@ -90,15 +89,15 @@ class Problem {
     math_ = is_half ? cudnn::kTensorOpMath : tf32 && node.dtype == DType::f32 ? cudnn::kDefaultMath : cudnn::kFmaMath;
     note(library.cudnnSetConvolutionMathType(convolution_, math_));
   }
-  ~Problem() {
+  ~ConvProblem() {
     const Cudnn& library = cudnn_.library;
     if (x_) library.cudnnDestroyTensorDescriptor(x_);
     if (y_) library.cudnnDestroyTensorDescriptor(y_);
     if (w_) library.cudnnDestroyFilterDescriptor(w_);
     if (convolution_) library.cudnnDestroyConvolutionDescriptor(convolution_);
   }
-  Problem(const Problem&) = delete;
-  Problem& operator=(const Problem&) = delete;
+  ConvProblem(const ConvProblem&) = delete;
+  ConvProblem& operator=(const ConvProblem&) = delete;
 
   /// Returns the first algorithm proposed that always adds in one order and rounds no operand of f32; none: there is
   /// none.
@@ -176,7 +175,7 @@ class Problem {
 
 class ConvKernel final : public exec::OpKernel {
  public:
-  ConvKernel(const graph::Node& node, ConvLibrary& cudnn, std::unique_ptr<Problem> problem,
+  ConvKernel(const graph::Node& node, ConvLibrary& cudnn, std::unique_ptr<ConvProblem> problem,
              const cudnn::Algorithm& algorithm)
       : cudnn_(cudnn),
         problem_(std::move(problem)),
@@ -199,18 +198,13 @@ class ConvKernel final : public exec::OpKernel {
 
  private:
   ConvLibrary& cudnn_;
-  std::unique_ptr<Problem> problem_;
+  std::unique_ptr<ConvProblem> problem_;
   const cudnn::Algorithm algorithm_;
   const Op op_;
   const std::string name_;
   const bool is_double_;
   bool has_run_ = false;
 };
-
-bool fits_ints(const Shape& shape) {
-  const std::optional<int64_t> count = count_if_representable(shape);
-  return count && *count > 0 && *count <= INT32_MAX;
-}
 
 /// Whether cuDNN can describe the node: it pads both sides of an axis alike.
 bool can_describe(const graph::Node& node) {
@@ -259,7 +253,7 @@ class ConvolutionsProvider final : public exec::OpKernelProvider {
     if (!can_describe(node)) return nullptr;
     ConvLibrary* const cudnn = cudnn_.open(gpu_);
     if (!cudnn) return nullptr;
-    auto problem = std::make_unique<Problem>(node, *cudnn, gpu_.options.tf32);
+    auto problem = std::make_unique<ConvProblem>(node, *cudnn, gpu_.options.tf32);
     const auto [choice, is_new] = cudnn->choices.try_emplace(key_of(node, gpu_.options.tf32));
     if (is_new) choice->second = problem->find(node.op);
     if (!choice->second) return nullptr;

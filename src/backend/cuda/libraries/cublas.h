@@ -3,11 +3,15 @@
 
 #include <cublasLt.h>
 
+#include <cstdint>
 #include <string_view>
 
 #include "backend/cuda/driver/library.h"
 
 namespace tsl::cuda {
+
+/// The workspace to give cuBLAS. Without it, a recorded call would allocate memory in the graph.
+inline constexpr uint64_t kBlasWorkspace = uint64_t{8} << 20;
 
 #define TSL_CUBLAS_FUNCTIONS(X) \
   X(cublasCreate_v2)            \

@@ -10,8 +10,7 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr int kBeforeSpace = 2;
-constexpr int64_t kWideBytes = 16;                              // of a read of filters
+constexpr int64_t kWidePixelBytes = 16;                         // of a read of filters
 constexpr int64_t kMostGrid = 65535;                            // blocks along an axis but the first
 constexpr int kTileRows = 16, kTilePixels = 8, kTileDepth = 8;  // of an instruction: mma.m16n8k8
 constexpr int kMostTaps = 9;                                    // which are unrolled
@@ -24,7 +23,7 @@ constexpr int64_t kMostPixels = 4096, kLeastDepth = 64;
 constexpr int64_t kMostProducts = int64_t{240} << 20;    // of two numbers
 constexpr int64_t kMostPlainPixels = 256;                // of one tap and no stride, which cuDNN computes as a product
 constexpr int64_t kMostPlainArea = 64, kPlainRatio = 4;  // pixels of an image; channels to outputs
-constexpr int64_t kEnoughBlocks = 64, kMostBlocks = 264;
+constexpr int64_t kEnoughBlocks = 64, kMostPixelBlocks = 264;
 constexpr int64_t kMostSplit = 8;  // blocks of a cluster, on every GPU with clusters
 
 /// How the warps of a block divide a tile: see Convolution in few_pixels.cuh.
@@ -49,9 +48,9 @@ struct Plane {
 };
 
 /// Finds the kernel and the arguments of one convolution.
-class Choice {
+class FewPixelsChoice {
  public:
-  Choice(const graph::Node& node, const FewPixelsTarget& target)
+  FewPixelsChoice(const graph::Node& node, const FewPixelsTarget& target)
       : dtype_(node.dtype),
         target_(target),
         size_(static_cast<int64_t>(size_of(node.dtype))),
@@ -69,7 +68,7 @@ class Choice {
       division_ = each;
       if (blocks() * most_split() >= kEnoughBlocks) break;
     }
-    while (2 * split_ <= most_split() && 2 * split_ * blocks() <= kMostBlocks) split_ *= 2;
+    while (2 * split_ <= most_split() && 2 * split_ * blocks() <= kMostPixelBlocks) split_ *= 2;
   }
 
   bool is_suitable() const {
@@ -95,7 +94,7 @@ class Choice {
     result.grid = {static_cast<unsigned>(split_), static_cast<unsigned>(ceil_div(outputs_, division_.rows())),
                    static_cast<unsigned>(images_ * tiles())};
     result.shared_bytes = shared_bytes();
-    result.can_filters_be_wide = channels_ * size_ % kWideBytes == 0;
+    result.can_filters_be_wide = channels_ * size_ % kWidePixelBytes == 0;
     fill(result.arguments);
     return result;
   }
@@ -125,7 +124,7 @@ class Choice {
 
   uint64_t shared_bytes() const {
     const int64_t depth = chunk() * taps_.area(), is_in_one_bank = depth * size_ / 4 % 8 == 0;
-    const int64_t pitch = depth + (is_in_one_bank ? kWideBytes / size_ : 0);
+    const int64_t pitch = depth + (is_in_one_bank ? kWidePixelBytes / size_ : 0);
     const int64_t operands =
         stages() * (size_ * division_.rows() * pitch + 4 * chunk() * plane()) + 4 * rows() * columns();
     const int64_t sums = 4 * division_.channel_warps * division_.rows() * division_.pixels();
@@ -151,11 +150,6 @@ class Choice {
   int64_t parts_;      // of 8 channels for each warp in a chunk
   int64_t split_ = 1;  // blocks that share the channels
 };
-
-bool fits_ints(const Shape& shape) {
-  const std::optional<int64_t> count = count_if_representable(shape);
-  return count && *count > 0 && *count <= INT32_MAX;
-}
 
 /// Whether the kernels know such a convolution, and are faster than cuDNN's.
 bool is_of_few_pixels(const graph::Node& node) {
@@ -196,7 +190,7 @@ class FewPixelsKernel final : public exec::OpKernel {
     arguments.filters = call.operands[1];
     arguments.out = call.results[0];
     arguments.are_filters_wide =
-        convolution_.can_filters_be_wide && reinterpret_cast<uintptr_t>(arguments.filters) % kWideBytes == 0;
+        convolution_.can_filters_be_wide && reinterpret_cast<uintptr_t>(arguments.filters) % kWidePixelBytes == 0;
     void* pointer = &arguments;
     const auto& [x, y, z] = convolution_.grid;
     gpu_.device.check(gpu_.device.driver().cuLaunchKernel(
@@ -224,9 +218,14 @@ class FewPixelsKernel final : public exec::OpKernel {
 
 }  // namespace
 
+bool fits_ints(const Shape& shape) {
+  const std::optional<int64_t> count = count_if_representable(shape);
+  return count && *count > 0 && *count <= INT32_MAX;
+}
+
 std::optional<FewPixels> few_pixels_of(const graph::Node& node, const FewPixelsTarget& target) {
   if (!is_of_few_pixels(node)) return {};
-  const Choice choice(node, target);
+  const FewPixelsChoice choice(node, target);
   if (!choice.is_suitable()) return {};
   return choice.make();
 }

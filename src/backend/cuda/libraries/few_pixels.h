@@ -14,6 +14,11 @@
 
 namespace tsl::cuda {
 
+inline constexpr int kBeforeSpace = 2;  // axes of a convolution: batch and channels
+
+/// Whether a shape has elements, and its indices fit in 32 bits.
+bool fits_ints(const Shape& shape);
+
 /// What these kernels depend on beside the node.
 struct FewPixelsTarget {
   bool has_clusters = true;  // of blocks: from compute capability 9.0 on

@@ -6,8 +6,6 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr uint64_t kBlasWorkspace = uint64_t{8} << 20;  // of cuBLAS itself, which would allocate otherwise
-
 /// Factorises matrices in columns. The row exchanges are i64 of cuSOLVER or i32 of cuBLAS, counted from 1.
 class LuFactorisation : public FactorisationKernel {
  public:

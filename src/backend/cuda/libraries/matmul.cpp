@@ -129,10 +129,10 @@ Gemm dense(Gemm gemm) {
 
 /// The descriptors of a problem, and its algorithm. cuBLASLt's matrices are column-major, so it computes c^T = b^T a^T:
 /// memory that holds the rows of a holds the columns of a^T.
-class Problem {
+class MatmulProblem {
  public:
   /// `plain` is the problem of dense(key.gemm), whose algorithm this takes; null if this is the dense problem.
-  Problem(const CublasLt& blas, cublasLtHandle_t handle, const Key& key, const Problem* plain)
+  MatmulProblem(const CublasLt& blas, cublasLtHandle_t handle, const Key& key, const MatmulProblem* plain)
       : blas_(blas), types_(types_of(key.gemm)) {
     try {
       describe(key.gemm);
@@ -142,9 +142,9 @@ class Problem {
       throw;
     }
   }
-  ~Problem() { release(); }
-  Problem(const Problem&) = delete;
-  Problem& operator=(const Problem&) = delete;
+  ~MatmulProblem() { release(); }
+  MatmulProblem(const MatmulProblem&) = delete;
+  MatmulProblem& operator=(const MatmulProblem&) = delete;
 
   bool has_algorithm() const { return has_algorithm_; }
   bool has_run() const { return has_run_; }
@@ -202,7 +202,7 @@ class Problem {
   }
 
   /// Whether the algorithm of another problem computes this one.
-  bool take_algorithm(cublasLtHandle_t handle, const Problem& other) {
+  bool take_algorithm(cublasLtHandle_t handle, const MatmulProblem& other) {
     cublasLtMatmulHeuristicResult_t result = {};
     has_algorithm_ = other.has_algorithm_ &&
                      blas_.cublasLtMatmulAlgoCheck(handle, operation_, b_, a_, c_, c_, &other.algorithm_, &result) ==
@@ -270,9 +270,9 @@ struct Matmul::State {
     version = fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
   }
 
-  Problem& problem(const Gemm& gemm, CUdeviceptr c) {
+  MatmulProblem& problem(const Gemm& gemm, CUdeviceptr c) {
     const Key key{gemm, alignment_of(c)};
-    Problem& found = problem(key);
+    MatmulProblem& found = problem(key);
     const Gemm& p = key.gemm;
     if (!found.has_algorithm()) {
       fail(ErrorName::no_kernel, "cuBLASLt cannot multiply {}x{} by {}x{} matrices of {} ({} of them)", p.m, p.k, p.k,
@@ -280,11 +280,11 @@ struct Matmul::State {
     }
     return found;
   }
-  Problem& problem(const Key& key) {
-    std::unique_ptr<Problem>& slot = problems[key];
+  MatmulProblem& problem(const Key& key) {
+    std::unique_ptr<MatmulProblem>& slot = problems[key];
     if (slot) return *slot;
     const Key plain{dense(key.gemm), key.c_alignment};
-    slot = std::make_unique<Problem>(blas, handle.get(), key, plain == key ? nullptr : &problem(plain));
+    slot = std::make_unique<MatmulProblem>(blas, handle.get(), key, plain == key ? nullptr : &problem(plain));
     return *slot;
   }
 
@@ -334,7 +334,7 @@ struct Matmul::State {
   Handle<cublasLtHandle_t> handle{device,
                                   [&](cublasLtHandle_t* made) { blas.check(blas.cublasLtCreate(made), "starting"); }};
   std::string version;
-  std::unordered_map<Key, std::unique_ptr<Problem>, KeyHash> problems;
+  std::unordered_map<Key, std::unique_ptr<MatmulProblem>, KeyHash> problems;
 };
 
 Matmul::Matmul(Device& device, Allocator& allocator) : state_(std::make_unique<State>(device, allocator)) {}

@@ -8,8 +8,6 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr uint64_t kBlasWorkspace = uint64_t{8} << 20;  // of cuBLAS itself, which would allocate otherwise
-
 class QrKernel final : public FactorisationKernel {
  public:
   QrKernel(const graph::Node& node, Solver& solver)

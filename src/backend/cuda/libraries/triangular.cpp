@@ -15,9 +15,6 @@ namespace tsl::cuda {
 
 namespace {
 
-// Of cuBLAS itself. Without it, a recorded call would allocate memory in the graph.
-constexpr uint64_t kBlasWorkspace = uint64_t{8} << 20;
-
 /// cuBLAS with all that its calls need on one GPU.
 struct TriangularSolver {
   explicit TriangularSolver(Gpu& gpu) : gpu(gpu) {}
@@ -47,11 +44,11 @@ struct Dtrsm {
   static constexpr auto batch = &Cublas::cublasDtrsmBatched;
 };
 
-template <class Functions> class SolveKernel final : public exec::OpKernel {
+template <class Functions> class TriangularKernel final : public exec::OpKernel {
  public:
   using T = typename Functions::Type;
 
-  SolveKernel(const graph::Node& node, TriangularSolver& solver)
+  TriangularKernel(const graph::Node& node, TriangularSolver& solver)
       : solver_(solver), count_(exec::batch_count(node.shape)) {
     const int rank = node.shape.rank();
     n_ = node.shape[rank - 2].hint();
@@ -143,8 +140,8 @@ class TriangularProvider final : public exec::OpKernelProvider {
       return nullptr;
     TriangularSolver* const solver = solver_.open(gpu_);
     if (!solver) return nullptr;
-    if (node.dtype == DType::f32) return std::make_unique<SolveKernel<Strsm>>(node, *solver);
-    return std::make_unique<SolveKernel<Dtrsm>>(node, *solver);
+    if (node.dtype == DType::f32) return std::make_unique<TriangularKernel<Strsm>>(node, *solver);
+    return std::make_unique<TriangularKernel<Dtrsm>>(node, *solver);
   }
 
  private:

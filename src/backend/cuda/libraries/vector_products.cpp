@@ -11,28 +11,28 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr int64_t kLeastExtent = 32;  // of the matrix
-constexpr int64_t kWideBytes = 16;    // of a read
-constexpr int64_t kMostBlocks = int64_t{1} << 30;
+constexpr int64_t kLeastExtent = 32;      // of the matrix
+constexpr int64_t kWideVectorBytes = 16;  // of a read
+constexpr int64_t kMostVectorBlocks = int64_t{1} << 30;
 
 // The fastest of those measured on an H100 (November 2026), against cuBLASLt's.
-constexpr int64_t kThreads = 256, kMostLanes = 128, kLeastLanes = 8;
+constexpr int64_t kVectorThreads = 256, kMostLanes = 128, kLeastLanes = 8;
 constexpr int64_t kLanesInAll = int64_t{132} << 10;  // that keep a GPU busy
 
 // The same where results lie side by side. Of bf16 x @ w with w of 768 x 768 3.3 µs (cuBLASLt 3.6), 3072 x 768 5.35
 // (6.2), 1024 x 1024 3.6 (4.4); f32 3.5 (4.7), 6.3 (7.3). With more columns cuBLASLt is as fast: 768 x 3072 4.8 (4.3).
-constexpr int64_t kColumnLanes = 4;                           // that read neighbouring columns
-constexpr int64_t kRowsAtOnce = 4 * kThreads / kColumnLanes;  // which a block reads
-constexpr int64_t kMostShares = 8;                            // of the rows: the blocks of a cluster
+constexpr int64_t kColumnLanes = 4;                                 // that read neighbouring columns
+constexpr int64_t kRowsAtOnce = 4 * kVectorThreads / kColumnLanes;  // which a block reads
+constexpr int64_t kMostVectorShares = 8;                            // of the rows: the blocks of a cluster
 constexpr int64_t kMostColumnDepth = 4096;
 
 /// Finds the kernel and the arguments of one product.
-class Choice {
+class VectorChoice {
  public:
-  Choice(const Gemm& gemm, const VectorTarget& target)
+  VectorChoice(const Gemm& gemm, const VectorTarget& target)
       : gemm_(gemm),
         target_(target),
-        width_(kWideBytes / static_cast<int64_t>(size_of(gemm.dtype))),
+        width_(kWideVectorBytes / static_cast<int64_t>(size_of(gemm.dtype))),
         is_vector_first_(gemm.m <= gemm.n),
         count_(std::max(gemm.m, gemm.n)),
         are_summands_adjacent_((is_vector_first_ ? gemm.b : gemm.a).transposed == is_vector_first_) {}
@@ -41,7 +41,7 @@ class Choice {
     if (size_of(gemm_.dtype) > 4 || std::min(gemm_.m, gemm_.n) != 1 || gemm_.batch <= 0) return false;
     if (std::min(count_, gemm_.k) < kLeastExtent || std::max(count_, gemm_.k) > INT32_MAX / 2) return false;
     if (!are_summands_adjacent_) return is_suitable_along_columns();
-    return gemm_.k % width_ == 0 && blocks() <= kMostBlocks;
+    return gemm_.k % width_ == 0 && blocks() <= kMostVectorBlocks;
   }
 
   VectorProduct make() const {
@@ -49,7 +49,7 @@ class Choice {
     CudaKernel& kernel = product.kernel;
     kernel.readable = "k_vector_product";
     kernel.text.header = vector_product_templates();
-    kernel.text.bounds = fmt::format("__launch_bounds__({})", kThreads);
+    kernel.text.bounds = fmt::format("__launch_bounds__({})", kVectorThreads);
     if (!are_summands_adjacent_ && shares() > 1) kernel.text.bounds += fmt::format(" __cluster_dims__({})", shares());
     kernel.text.parameters = "const tsl::cuda::vector_product::Arguments p";
     kernel.text.body = fmt::format(
@@ -58,7 +58,7 @@ class Choice {
         "  Product::run(p, shared);\n",
         type());
     kernel.blocks = blocks();
-    kernel.threads_x = static_cast<int>(kThreads);
+    kernel.threads_x = static_cast<int>(kVectorThreads);
     fill(product);
     return product;
   }
@@ -69,7 +69,7 @@ class Choice {
     return fmt::format("AlongColumns<{}, {}, {}>", type_of(gemm_.dtype), kColumnLanes, shares());
   }
   int64_t blocks() const {
-    if (are_summands_adjacent_) return ceil_div(count_, kThreads / lanes()) * gemm_.batch;
+    if (are_summands_adjacent_) return ceil_div(count_, kVectorThreads / lanes()) * gemm_.batch;
     return column_tiles() * shares();
   }
 
@@ -88,13 +88,13 @@ class Choice {
   bool is_suitable_along_columns() const {
     const int64_t blocks_of_each = size_of(gemm_.dtype) == 2 ? 2 : 3;
     return target_.has_clusters && count_ % width_ == 0 && gemm_.k <= kMostColumnDepth &&
-           gemm_.batch <= kMostBlocks / count_ && blocks() <= blocks_of_each * target_.multiprocessors;
+           gemm_.batch <= kMostVectorBlocks / count_ && blocks() <= blocks_of_each * target_.multiprocessors;
   }
   int64_t column_tiles() const { return ceil_div(count_, kColumnLanes * width_) * gemm_.batch; }
   /// The blocks of a cluster, which share the rows of the matrix.
   int64_t shares() const {
     int64_t shares = 1;
-    while (shares < kMostShares && shares * kRowsAtOnce < gemm_.k) shares *= 2;
+    while (shares < kMostVectorShares && shares * kRowsAtOnce < gemm_.k) shares *= 2;
     return shares;
   }
 
@@ -145,7 +145,7 @@ class VectorProductKernel final : public exec::OpKernel {
   bool can_record(const exec::OpCall&) override { return has_run_; }
 
   void run(const exec::OpCall& call) override {
-    const auto is_aligned = [](const void* x) { return reinterpret_cast<uintptr_t>(x) % kWideBytes == 0; };
+    const auto is_aligned = [](const void* x) { return reinterpret_cast<uintptr_t>(x) % kWideVectorBytes == 0; };
     const size_t vector = product_.is_vector_first ? 0 : 1;
     vector_product::Arguments arguments = product_.arguments;
     arguments.vector = call.operands[vector];
@@ -176,11 +176,13 @@ class VectorProductKernel final : public exec::OpKernel {
 
 }  // namespace
 
-bool is_vector_product(const Gemm& gemm, const VectorTarget& target) { return Choice(gemm, target).is_suitable(); }
+bool is_vector_product(const Gemm& gemm, const VectorTarget& target) {
+  return VectorChoice(gemm, target).is_suitable();
+}
 bool is_vector_product(const Gemm& gemm, const Gpu& gpu) { return is_vector_product(gemm, target_of(gpu)); }
 
 std::optional<VectorProduct> vector_product_of(const Gemm& gemm, const VectorTarget& target) {
-  const Choice choice(gemm, target);
+  const VectorChoice choice(gemm, target);
   if (!choice.is_suitable()) return {};
   return choice.make();
 }
