@@ -1,4 +1,4 @@
-"""count_tests.py [--expect FILE [--without-cuda]] [--checks PASSED FAILED] JUNIT...
+"""count_tests.py [--expect FILE [--without KIND REASON]...] [--checks PASSED FAILED] JUNIT...
 
 Adds up what ctest has written with --output-junit, names what was skipped and why, and ends with the line
 "N passed, N failed, N skipped". Fails if anything failed or nothing passed.
@@ -6,7 +6,7 @@ Adds up what ctest has written with --output-junit, names what was skipped and w
 A test program counts as its cases, by the lines that tests/catch/main.cpp prints; any other test counts as one.
 
 A test that is named in FILE and is in no JUNIT has failed. Lines of FILE are a test's name, or "N PATTERN": at least N
-tests of that pattern; with "cuda:" in front, only where the CUDA backend is built: elsewhere these count as skipped.
+tests of that pattern. A kind in front, "cuda:" or "sanitized:", says what such a test needs: without it, it counts as skipped.
 """
 import argparse
 import fnmatch
@@ -55,16 +55,17 @@ class Count:
         self.failed += count
         print("failed:", what)
 
-    def expect(self, lines, names, has_cuda):
+    def expect(self, lines, names, without):
+        """Looks for the tests of `lines`; `without`: {kind: why tests that need it did not run}."""
         for line in lines:
-            line = line.split("#")[0].strip()
-            of_cuda = line.startswith("cuda:")
-            parts = line.removeprefix("cuda:").split()
+            *kinds, line = line.split("#")[0].strip().split(":")
+            parts = line.split()
             if not parts:
                 continue
             least, pattern = (int(parts[0]), parts[1]) if len(parts) == 2 else (1, parts[0])
-            if of_cuda and not has_cuda:
-                self.skipped["this build has no CUDA backend (TSL_CUDA=OFF)"] += [pattern] * least
+            missing = [without[kind] for kind in kinds if kind in without]
+            if missing:
+                self.skipped[missing[0]] += [pattern] * least
             elif len(fnmatch.filter(names, pattern)) < least:
                 self.fail(f"there are fewer than {least} tests {pattern}" if least > 1 else f"there is no test {pattern}")
 
@@ -81,7 +82,7 @@ class Count:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--expect", type=Path)
-    parser.add_argument("--without-cuda", action="store_true")
+    parser.add_argument("--without", nargs=2, action="append", default=[], metavar=("KIND", "REASON"))
     parser.add_argument("--checks", nargs=2, type=int, default=[0, 0])
     parser.add_argument("junit", nargs="*", type=Path)
     arguments = parser.parse_args()
@@ -96,7 +97,7 @@ def main():
         if not tests:
             count.fail(f"ctest ran no test: {path}")
     if arguments.expect:
-        count.expect(arguments.expect.read_text().splitlines(), names, not arguments.without_cuda)
+        count.expect(arguments.expect.read_text().splitlines(), names, dict(arguments.without))
     sys.exit(count.report())
 
 

@@ -13,6 +13,7 @@
 #include "exec/bench_inputs.h"
 #include "report/dump.h"
 #include "report/dump_format.h"
+#include "support/contains.h"
 #include "support/session.h"
 #include "tensor/elements.h"
 
@@ -59,8 +60,6 @@ std::string problem_of(const std::string& path) {
   }
   return "none";
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 constexpr const char* kProgram =
     "@compile\nfn step(x, w) {\n  let h = softmax(x @ w)\n  return sum(h * h, axis: 0) + 1.0\n}\n"

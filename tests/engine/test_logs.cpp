@@ -3,6 +3,7 @@
 #include <sstream>
 #include <vector>
 
+#include "support/contains.h"
 #include "support/session.h"
 
 using namespace tsl;
@@ -19,8 +20,6 @@ std::string logged(const std::string& topics, const std::string& program) {
   s.output(program);
   return log;
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -1,13 +1,13 @@
 // Compiles the kernels of all test programs by NVRTC for the supported architectures; no GPU is needed.
 //
-// The corpus generates some 59,000 different kernels. Most differ only in layouts, and share lines. So a set of
-// representatives is chosen, some 6,100, which together contain every line of any kernel, with names of the same types,
-// and every combination of ops and template. They are compiled with little optimisation, which takes half the time and
-// finds the same mistakes: each for one architecture, a half of them for sm_90, a quarter for sm_75, a twelfth each for
-// sm_80, sm_89 and sm_120, other ones in every run. A sample of the other kernels, which differs from run to run, is
-// divided likewise, and compiled for sm_90 as TSL does.
-//   TSL_CORPUS_SEED=N            takes the sample of seed N, as an earlier run has printed it
-//   TSL_CORPUS_SAMPLE=N          has N kernels in the sample (default 300)
+// The corpus generates some 59,000 different kernels; a run has the programs of an eighth of it, other ones each time.
+// Most kernels differ only in layouts, and share lines. So a set of representatives is chosen, some 6,100 of the whole
+// corpus, which together contain every line of any kernel, with names of the same types, and every combination of ops
+// and template. A third of them is compiled with little optimisation, which takes half the time and finds the same
+// mistakes: each for one architecture, a half of them for sm_90, a quarter for sm_75, a twelfth each for sm_80, sm_89
+// and sm_120. A sample of the other kernels is divided likewise, and compiled for sm_90 as TSL does.
+//   TSL_CORPUS_SEED=N            takes the programs and kernels of seed N, as an earlier run has printed it
+//   TSL_CORPUS_SAMPLE=N          has N kernels in the sample (default 100)
 //   TSL_CORPUS=all               compiles all of them as TSL does for sm_75 and sm_90, and the representatives, with
 //                                little optimisation, for the others
 //   TSL_CORPUS=none              compiles none, and prints a digest that shows whether a change generates other kernels
@@ -49,7 +49,7 @@ using cuda::KernelSource;
 namespace {
 
 constexpr size_t kKernelsPerProgram = 64;  // more per program saves nothing
-constexpr size_t kSample = 300;            // of the kernels that are not representatives
+constexpr size_t kSample = 100;            // of the kernels that are not representatives
 // The architectures, with the share of the kernels that CI compiles for each: 1/share. The code for sm_75 is not that
 // of the others (prelude: __CUDA_ARCH__ >= 800), so it has more than those.
 struct Share {
@@ -57,18 +57,27 @@ struct Share {
   size_t share;
 };
 constexpr Share kShares[] = {{"sm_90", 2}, {"sm_75", 4}, {"sm_80", 12}, {"sm_89", 12}, {"sm_120", 12}};
-/// A run without TSL_CORPUS=all has time for one of so many shares of the kernels that stand for others, by chance.
-constexpr size_t kTurns = 8;
+/// A run without TSL_CORPUS=all has time for one of so many shares of the programs, and of the kernels that stand for
+/// others in these, by chance.
+constexpr size_t kProgramTurns = 8, kKernelTurns = 3;
 constexpr Tier kTiers[] = {Tier::eager, Tier::annotated, Tier::everything};
 
-/// Returns the kernels of the whole corpus, on every tier.
-std::vector<KernelSource> kernels_of_corpus() {
+/// Returns the programs of one share of the corpus. The same seed gives the same share.
+std::vector<CorpusProgram> share_of_corpus(uint64_t seed) {
+  std::vector<CorpusProgram> programs = corpus_programs();
+  std::mt19937_64 random(seed);
+  std::shuffle(programs.begin(), programs.end(), random);
+  programs.resize(programs.size() / kProgramTurns);
+  return programs;
+}
+
+/// Returns the kernels of programs, on every tier.
+std::vector<KernelSource> kernels_of(const std::vector<CorpusProgram>& programs) {
   const InRepository here;
   KernelCorpus kernels;
   EngineOptions options;
   options.threads = 1;
   options.open_backend = [&](Device, exec::Backend& host) { return make_shadow_backend(host, kernels); };
-  const std::vector<CorpusProgram> programs = corpus_programs();
   in_parallel(programs.size(), [&](size_t i) {
     for (Tier tier : kTiers) outcome(programs[i], tier, options);
   });
@@ -374,14 +383,15 @@ TEST_CASE("every kernel of the corpus compiles for sm_75 to sm_120", "[corpus]")
   std::string why;
   const std::unique_ptr<cuda::Nvrtc> nvrtc = cuda::open_nvrtc(why);
   if (!nvrtc) TSL_SKIP(why);
-  std::vector<KernelSource> kernels = kernels_of_corpus();
-  CHECK(kernels.size() > 10'000);
+  const std::string extent = variable("TSL_CORPUS");
+  const uint64_t seed = number_from("TSL_CORPUS_SEED", std::random_device()());
+  std::vector<KernelSource> kernels = kernels_of(extent == "" ? share_of_corpus(seed) : corpus_programs());
+  CHECK(kernels.size() > (extent == "" ? 2'000 : 20'000));
   // Kernels are generated in any order, which must not affect the choice of representatives and samples.
   std::sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   const std::vector<const KernelSource*> all = cuda::pointers_to(kernels), chosen = representatives(kernels);
-  CHECK(chosen.size() > 3'000);
+  CHECK(chosen.size() > (extent == "" ? 500 : 3'000));
   WARN(kernels.size() << " kernels (" << digest_of(kernels) << "), " << chosen.size() << " stand for the others");
-  const std::string extent = variable("TSL_CORPUS");
   if (extent == "none") return;
   const std::vector<std::string> fast = cuda::fast_options(*nvrtc);
   const auto complaints = [](const std::vector<const KernelSource*>& which, const char* arch,
@@ -393,14 +403,14 @@ TEST_CASE("every kernel of the corpus compiles for sm_75 to sm_120", "[corpus]")
     for (const char* arch : {"sm_80", "sm_89", "sm_120"}) CHECK(complaints(chosen, arch, fast) == "");
     return;
   }
-  const uint64_t seed = number_from("TSL_CORPUS_SEED", std::random_device()());
   const auto sample = sample_of_others(kernels, chosen, number_from("TSL_CORPUS_SAMPLE", kSample), seed);
   WARN("a sample of " << sample.size() << " others; to repeat it: TSL_CORPUS_SEED=" << seed);
   CHECK(complaints(sample, "sm_90", {}) == "");
   const auto chosen_parts = parts_for_archs(chosen, seed), sample_parts = parts_for_archs(sample, seed);
   for (size_t i = 0; i < std::size(kShares); ++i) {
     std::vector<const KernelSource*> part;
-    for (size_t j = seed % kTurns; j < chosen_parts[i].size(); j += kTurns) part.push_back(chosen_parts[i][j]);
+    for (size_t j = seed % kKernelTurns; j < chosen_parts[i].size(); j += kKernelTurns)
+      part.push_back(chosen_parts[i][j]);
     part.insert(part.end(), sample_parts[i].begin(), sample_parts[i].end());
     CHECK(complaints(part, kShares[i].arch, fast) == "");
   }
@@ -411,7 +421,7 @@ TEST_CASE("the corpus fills a cache", "[.fill]") {  // run by its name alone
   REQUIRE(folder != "");
   const std::string arch = wanted_arch.empty() ? "sm_90" : wanted_arch;
   const cuda::DiskCache disk(folder);
-  const std::vector<KernelSource> kernels = kernels_of_corpus();
+  const std::vector<KernelSource> kernels = kernels_of(corpus_programs());
   for (const bool portable : {false, true}) {
     const std::vector<std::string> options = cuda::kernel_options({.portable = portable});
     const cuda::Digester keys = cuda::keys_for(arch, cuda::Nvrtc().version(), options);

@@ -14,7 +14,7 @@ using namespace tsl;
 
 namespace {
 
-constexpr Tier kTiers[] = {Tier::eager, Tier::annotated, Tier::everything};
+constexpr Tier kDeferringTiers[] = {Tier::eager, Tier::annotated, Tier::everything};
 
 /// Makes an engine that defers errors of pretended GPUs, and counts that.
 EngineOptions deferring(DeferralCounts& counts, bool guarded = true) {
@@ -48,7 +48,7 @@ std::string shown(const std::string& program, Tier tier, EngineOptions options) 
 /// Checks that all tiers show the same as the interpreter on the CPU. Returns that.
 std::string check(const std::string& program) {
   const std::string expected = shown(program, Tier::eager, on_cpu());
-  for (Tier tier : kTiers) {
+  for (Tier tier : kDeferringTiers) {
     DeferralCounts counts;
     CAPTURE(static_cast<int>(tier), program);
     CHECK(shown(program, tier, deferring(counts)) == expected);
@@ -57,7 +57,7 @@ std::string check(const std::string& program) {
 }
 
 // Calls of `pick` fail when `i` is in `bad`.
-const std::string kPick = R"(
+const std::string kPickByIndex = R"(
 let x = arange(10)
 let good = tensor([1, 2])
 let bad = tensor([3, 12])
@@ -80,8 +80,8 @@ DeferralCounts counted(const std::string& program, Tier tier) {
 }  // namespace
 
 TEST_CASE("a loop of calls that may fail is waited for once", "[deferred]") {
-  const std::string program = kPick + "print(\"begin\")\nfor i in 0..100 { pick(good) }\nprint(\"end\")\n";
-  for (Tier tier : kTiers) {
+  const std::string program = kPickByIndex + "print(\"begin\")\nfor i in 0..100 { pick(good) }\nprint(\"end\")\n";
+  for (Tier tier : kDeferringTiers) {
     CAPTURE(static_cast<int>(tier));
     const DeferralCounts counts = counted(program, tier);
     CHECK(counts.runs >= 100);
@@ -95,7 +95,7 @@ TEST_CASE("a loop of calls that may fail is waited for once", "[deferred]") {
 }
 
 TEST_CASE("a deferred error has its line and its calls, and comes before what follows it", "[deferred]") {
-  const std::string text = check(kPick + R"(
+  const std::string text = check(kPickByIndex + R"(
 fn run() {
   for i in 0..6 {
     let y = pick(if i == 3 { bad } else { good })
@@ -130,7 +130,7 @@ two(first, second)
 }
 
 TEST_CASE("prints of a region and between regions keep their order before a deferred error", "[deferred]") {
-  check(kPick + R"(
+  check(kPickByIndex + R"(
 @compile
 fn noisy(i) {
   print("before")
@@ -144,13 +144,13 @@ print("between")
 noisy(bad)
 print("not this")
 )");
-  check(kPick + "pick(bad)\nprint(\"not this\")\n");
-  check(kPick + "print(pick(bad))\n");
-  check(kPick + "pick(bad)\n");
+  check(kPickByIndex + "pick(bad)\nprint(\"not this\")\n");
+  check(kPickByIndex + "print(pick(bad))\n");
+  check(kPickByIndex + "pick(bad)\n");
 }
 
 TEST_CASE("a try catches the errors raised in it, with the variables of then", "[deferred]") {
-  check(kPick + R"(
+  check(kPickByIndex + R"(
 var seen = 0
 for i in 0..5 {
   try {
@@ -164,7 +164,7 @@ print(seen)
 }
 
 TEST_CASE("a try does not catch an error of before it", "[deferred]") {
-  const std::string text = check(kPick + R"(
+  const std::string text = check(kPickByIndex + R"(
 fn work() {
   pick(bad)
   try {
@@ -179,16 +179,16 @@ work()
 }
 
 TEST_CASE("another error that comes later does not hide a deferred one", "[deferred]") {
-  check(kPick + "pick(bad)\nlet y = zeros([2]) + zeros([3])\n");
-  check(kPick + "pick(bad)\nunknown(3)\n");
-  check(kPick + "let y = pick(bad)\nif y[0].item() > 0 { print(\"positive\") }\n");
-  check(kPick + "let y = pick(bad)\nlet z = y.tolist()\nprint(len(z))\n");
-  check(kPick + "let y = pick(bad)\nlet z = y.to(\"cpu\")\nlet w = zeros([2]) + zeros([3])\n");
-  check(kPick + "pick(bad)\nlet t = clock()\nlet w = zeros([2]) + zeros([3])\n");
+  check(kPickByIndex + "pick(bad)\nlet y = zeros([2]) + zeros([3])\n");
+  check(kPickByIndex + "pick(bad)\nunknown(3)\n");
+  check(kPickByIndex + "let y = pick(bad)\nif y[0].item() > 0 { print(\"positive\") }\n");
+  check(kPickByIndex + "let y = pick(bad)\nlet z = y.tolist()\nprint(len(z))\n");
+  check(kPickByIndex + "let y = pick(bad)\nlet z = y.to(\"cpu\")\nlet w = zeros([2]) + zeros([3])\n");
+  check(kPickByIndex + "pick(bad)\nlet t = clock()\nlet w = zeros([2]) + zeros([3])\n");
 }
 
 TEST_CASE("a region that is traced first raises the error of a run before it", "[deferred]") {
-  check(kPick + R"(
+  check(kPickByIndex + R"(
 @compile
 fn other(y) {
   print("not this")
@@ -216,7 +216,7 @@ print("not this")
 }
 
 TEST_CASE("a loop without an end ends at its deferred error", "[deferred]") {
-  const std::string text = check(kPick + R"(
+  const std::string text = check(kPickByIndex + R"(
 var n = 0
 while true {
   pick(if n == 20 { bad } else { good })
@@ -232,7 +232,7 @@ TEST_CASE("random programs with deferred errors show what the interpreter shows 
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     const std::string program = to_text(random_program(seed));
     const std::string expected = outcome(program, Tier::eager, on_cpu());
-    for (Tier tier : kTiers) {
+    for (Tier tier : kDeferringTiers) {
       DeferralCounts counts;
       CAPTURE(static_cast<int>(tier), program);
       CHECK(outcome(program, tier, deferring(counts, false)) == expected);

@@ -10,7 +10,7 @@ using namespace tsl;
 
 namespace {
 
-constexpr int kThreads = 2;
+constexpr int kThreadsOfParts = 2;
 
 /// Compiles a function of u and v, both of one shape, and compares what it gives on every tier.
 void agrees(const std::string& shape, const std::string& dtype, const std::string& body) {
@@ -20,9 +20,9 @@ void agrees(const std::string& shape, const std::string& dtype, const std::strin
       "let u = {}(randn({}) * 8)\nlet v = {}(randn({}) * 8)\nprint(digest(f(u, v)))\n",
       body, dtype, shape, dtype, shape);
   INFO(program);
-  const std::string expected = outcome(program, Tier::eager, kThreads);
+  const std::string expected = outcome(program, Tier::eager, kThreadsOfParts);
   CHECK(expected.find("error[") == std::string::npos);
-  CHECK(disagreement(program, kThreads) == "");
+  CHECK(disagreement(program, kThreadsOfParts) == "");
 }
 
 const char* const kBodies[] = {

@@ -7,6 +7,7 @@
 
 #include "backend/cpu/memory.h"
 #include "profile/memory_ledger.h"
+#include "support/contains.h"
 #include "support/pretend_gpu.h"
 #include "support/session.h"
 
@@ -17,9 +18,7 @@ using report::MemorySamples;
 
 namespace {
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-EngineOptions profiled(bool compile_all = false) {
+EngineOptions profiled_run(bool compile_all = false) {
   EngineOptions options;
   options.profile = true;
   options.compile_all = compile_all;
@@ -127,7 +126,7 @@ TEST_CASE("samples are bounded, and keep the peak and the end", "[memory]") {
 }
 
 TEST_CASE("the memory at the peak names line, op and variable", "[memory]") {
-  Session s(profiled());
+  Session s(profiled_run());
   const std::string table = memory_of(s,
                                       "let small = ones([1024])\n"
                                       "fn f(x) {\n"
@@ -151,7 +150,7 @@ TEST_CASE("the memory at the peak names line, op and variable", "[memory]") {
 }
 
 TEST_CASE("compiled code's outputs have their lines, and its arena its region", "[memory]") {
-  Session s(profiled());
+  Session s(profiled_run());
   const std::string table = memory_of(s,
                                       "@compile\n"
                                       "fn f(x) {\n"
@@ -182,7 +181,7 @@ TEST_CASE("profile(f) has a peak of its own", "[memory]") {
 }
 
 TEST_CASE("the counter of memory in a trace ends at what is live", "[memory]") {
-  EngineOptions options = profiled();
+  EngineOptions options = profiled_run();
   options.trace_events = 1000;
   Session s(options);
   s.output("var x = ones([1000])\nfor i in 0..100 { x = x * 2.0 + 1.0 }\nfn keep() = x\nprint(counters().memory)");
@@ -230,7 +229,7 @@ TEST_CASE("an error for lack of memory names who holds it and what asked", "[mem
 }
 
 TEST_CASE("memory without a variable is that of ops, if a profile is on", "[memory]") {
-  EngineOptions options = profiled();
+  EngineOptions options = profiled_run();
   options.device = "cpu";
   options.backend.memory_limit = 8 << 20;
   const std::string program =
@@ -250,7 +249,7 @@ TEST_CASE("memory without a variable is that of ops, if a profile is on", "[memo
 }
 
 TEST_CASE("each device has its own peak", "[memory]") {
-  EngineOptions options = profiled();
+  EngineOptions options = profiled_run();
   options.open_backend = [](Device device, exec::Backend& host) {
     return std::make_unique<PretendGpu>(device, host, false);
   };

@@ -8,6 +8,7 @@
 
 #include "profile/profile.h"
 #include "profile/profile_table.h"
+#include "support/contains.h"
 #include "support/session.h"
 
 using namespace tsl;
@@ -49,8 +50,6 @@ EngineOptions profiled(bool compile_all = false) {
   options.compile_all = compile_all;
   return options;
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-EngineOptions profiled(bool compile_all = false) {
+EngineOptions profiled_program(bool compile_all = false) {
   EngineOptions options;
   options.profile = true;
   options.compile_all = compile_all;
@@ -52,7 +52,7 @@ constexpr const char* kMatrices = "let n = 500\nlet a = rand([n, n])\nlet b = ra
 }  // namespace
 
 TEST_CASE("a * b + c whose result is unused launches no kernel, and the profile says which line", "[profile]") {
-  Session s(profiled());
+  Session s(profiled_program());
   s.output(std::string("@compile\nfn test(a, b, c) {\n  let d = a * b + c\n}\n") + kMatrices + "test(a, b, c)\n");
   const json profile = profile_of(s);
   for (const json& kernel : kernels_of(profile)) CHECK(kernel["specialisation"] == "");
@@ -66,7 +66,7 @@ TEST_CASE("a * b + c whose result is unused launches no kernel, and the profile 
 }
 
 TEST_CASE("a * b + c is one kernel with its bytes and line, and new matrices compile nothing", "[profile]") {
-  Session s(profiled());
+  Session s(profiled_program());
   CHECK(s.output(std::string("@compile\nfn test(a, b, c) = a * b + c\n") + kMatrices +
                  "let d = test(a, b, c)\nlet before = counters().traces\n"
                  "let e = with_range(\"new\", fn() = test(rand([n, n]), rand([n, n]), rand([n, n])))\n"
@@ -127,7 +127,7 @@ std::set<std::string> categories_of(const json& profile, int line) {
 }  // namespace
 
 TEST_CASE("bytes count each element once for a kernel, however often it is read", "[profile]") {
-  Session s(profiled());
+  Session s(profiled_program());
   s.output(
       "let x = ones([400, 3])\nlet rows = tensor([1, 1, 2])\n@compile\nfn f(x) {\n"
       "  let y = sum(x, axis: 1)\n"         // 5
@@ -160,7 +160,7 @@ TEST_CASE("a kernel's category is the kind of its work, whatever the launch", "[
       "let s = cumsum(r)\n"                                                    // 14
       "let g = m[tensor([1, 2]), :]\n"                                         // 15
       "print(c.shape, a.shape, short.shape, e.shape, t.shape, p[0].shape, o.shape, s.shape, g.shape)\n";
-  Session s(profiled());
+  Session s(profiled_program());
   s.output(program);
   const json profile = profile_of(s);
   using Set = std::set<std::string>;
@@ -180,7 +180,7 @@ TEST_CASE("a kernel's category is the kind of its work, whatever the launch", "[
 }
 
 TEST_CASE("compiled convolutions, attention and updates keep their categories, also in backward passes", "[profile]") {
-  Session s(profiled());
+  Session s(profiled_program());
   s.output(
       "import optim\nlet image = ones([2, 3, 12, 12])\nlet q = ones([2, 8, 16])\n"
       "fn loss(p) = mean(conv2d(image, p.w)) + mean(attention(q @ p.u, q, q))\n"
@@ -202,7 +202,7 @@ TEST_CASE("compiled convolutions, attention and updates keep their categories, a
 }
 
 TEST_CASE("a launch of equal kernels counts them, and a kernel without inputs is a constant", "[profile]") {
-  Session s(profiled());
+  Session s(profiled_program());
   s.output(
       "import optim\nlet p = [ones([100]), ones([200]), ones([300])]\nlet opt = optim.adam_init(p)\n"
       "@compile\nfn step(p, opt) = optim.adam(p, p, opt, lr: 1e-3)\nlet r = step(p, opt)\n"
@@ -224,7 +224,7 @@ TEST_CASE("a launch of equal kernels counts them, and a kernel without inputs is
 }
 
 TEST_CASE("median, least and most of a kernel are in order", "[profile]") {
-  Session s(profiled());
+  Session s(profiled_program());
   s.output("let x = ones([1000])\nfor i in 0..100 { let y = exp(x) }\n");
   const json kernel = kernel_named(profile_of(s), "k_exp");
   CHECK(kernel["calls"] == 100);
@@ -235,7 +235,7 @@ TEST_CASE("median, least and most of a kernel are in order", "[profile]") {
 }
 
 TEST_CASE("a program that fails half-way has a profile up to there", "[profile]") {
-  Session s(profiled());
+  Session s(profiled_program());
   CHECK_THROWS_AS(s.output("let x = exp(ones([100]))\nerror(\"oh\")\nlet y = sin(x)\n"), Failure);
   const json profile = profile_of(s);
   REQUIRE(kernels_of(profile).size() == 2);  // fill, exp
@@ -247,7 +247,7 @@ TEST_CASE("in every example, shares sum to 100 percent and kernels have lines", 
   for (const auto& entry : std::filesystem::directory_iterator("examples")) {
     if (entry.path().extension() != ".tsl") continue;
     for (const bool compile_all : {false, true}) {
-      EngineOptions options = profiled(compile_all);
+      EngineOptions options = profiled_program(compile_all);
       const std::string name = entry.path().stem().string();
       if (name == "text_model" || name == "digits" || name == "digits_cnn")
         options.script_args = {"2"};  // steps, epochs

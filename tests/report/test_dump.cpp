@@ -7,6 +7,7 @@
 
 #include "report/dump.h"
 #include "report/dump_format.h"
+#include "support/contains.h"
 #include "support/session.h"
 
 using namespace tsl;
@@ -68,8 +69,6 @@ std::string failure_of(const std::string& folder) {
   }
   return "";
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 constexpr const char* kProgram =
     "@compile\nfn step(x, w) {\n  let h = x @ w\n  return relu(h + 1.0)\n}\nlet y = step(ones([4, 4]), ones([4, 4]))\n";

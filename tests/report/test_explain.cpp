@@ -3,6 +3,7 @@
 
 #include "report/explain.h"
 #include "report/page.h"
+#include "support/contains.h"
 #include "support/session.h"
 
 using namespace tsl;
@@ -37,8 +38,6 @@ class Recorded : public Session {
     return out;
   }
 };
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "graph/spec.h"
 #include "report/plan_json.h"
 #include "report/recording.h"
+#include "support/contains.h"
 #include "support/corpus.h"
 #include "support/op_matrix.h"
 #include "support/session.h"
@@ -88,8 +89,6 @@ std::string problem_of(const std::string& text) {
   }
   return "none";
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include "profile/profile_table.h"
 #include "report/dump.h"
 #include "report/recording.h"
+#include "support/contains.h"
 #include "support/session.h"
 
 namespace fs = std::filesystem;
@@ -64,8 +65,6 @@ std::string read(const fs::path& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

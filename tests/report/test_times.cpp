@@ -7,6 +7,7 @@
 #include "report/explain.h"
 #include "report/page.h"
 #include "report/times.h"
+#include "support/contains.h"
 #include "support/session.h"
 
 using namespace tsl;
@@ -38,8 +39,6 @@ class Timed : public Session {
 };
 
 const char* const kThreeCalls = "@compile\nfn f(a) = exp(a) + 1.0\nfor i in 0..3 { f(ones([10])) }\n";
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -15,7 +15,7 @@ using namespace tsl::test;
 
 namespace {
 
-std::string formatted(const std::string& text) {
+std::string formatted_source(const std::string& text) {
   SourceMap sources;
   return format_source(sources, sources.add("test.tsl", text));
 }
@@ -64,8 +64,8 @@ TEST_CASE("spaces follow from the tokens") {
   };
   for (const auto& [text, expected] : cases) {
     INFO(text);
-    CHECK(formatted(text) == expected);
-    CHECK(formatted(expected) == expected);
+    CHECK(formatted_source(text) == expected);
+    CHECK(formatted_source(expected) == expected);
   }
 }
 
@@ -108,36 +108,38 @@ TEST_CASE("lines are indented by their brackets, or continue a statement") {
       "     y) -> [n] {\n"
       "  x\n"
       "}\n";
-  CHECK(formatted(lines) == lines);
-  CHECK(formatted(with_other_indentation(lines, "")) == lines);
-  CHECK(formatted(with_other_indentation(lines, "\t   ")) == lines);
-  CHECK(formatted("if a {\nb\n}\n\n  else\n{ c }") == "if a {\n  b\n} else { c }\n");
-  CHECK(formatted("if a { b }  # c\nelse\n{ d }") == "if a { b }  # c\nelse { d }\n");
+  CHECK(formatted_source(lines) == lines);
+  CHECK(formatted_source(with_other_indentation(lines, "")) == lines);
+  CHECK(formatted_source(with_other_indentation(lines, "\t   ")) == lines);
+  CHECK(formatted_source("if a {\nb\n}\n\n  else\n{ c }") == "if a {\n  b\n} else { c }\n");
+  CHECK(formatted_source("if a { b }  # c\nelse\n{ d }") == "if a { b }  # c\nelse { d }\n");
 }
 
 TEST_CASE("blank lines stay, but one in sequence, and none beside brackets and at the ends") {
-  CHECK(formatted("\n\na\n\n\n\nif b {\n\n  c\n\n  d\n\n}\n\n\n# e\n\n") == "a\n\nif b {\n  c\n\n  d\n}\n\n# e\n");
-  CHECK(formatted("f(\n\n1,\n\n2\n\n)") == "f(\n  1,\n\n  2\n)\n");
+  CHECK(formatted_source("\n\na\n\n\n\nif b {\n\n  c\n\n  d\n\n}\n\n\n# e\n\n") ==
+        "a\n\nif b {\n  c\n\n  d\n}\n\n# e\n");
+  CHECK(formatted_source("f(\n\n1,\n\n2\n\n)") == "f(\n  1,\n\n  2\n)\n");
 }
 
 TEST_CASE("comments stay where they are, two columns from code, or at the column that the author chose for several") {
-  CHECK(formatted("#!/usr/bin/env tsl\n## Doc.\n\n   #c  \nx#d\n") == "#!/usr/bin/env tsl\n## Doc.\n\n#c\nx  #d\n");
-  CHECK(formatted("a =1      # one\nbcd = 2   # two\n\nx = 1     # three\ny = 1   # four\nz =  1  # five\n") ==
+  CHECK(formatted_source("#!/usr/bin/env tsl\n## Doc.\n\n   #c  \nx#d\n") ==
+        "#!/usr/bin/env tsl\n## Doc.\n\n#c\nx  #d\n");
+  CHECK(formatted_source("a =1      # one\nbcd = 2   # two\n\nx = 1     # three\ny = 1   # four\nz =  1  # five\n") ==
         "a = 1    # one\nbcd = 2  # two\n\nx = 1  # three\ny = 1  # four\nz = 1  # five\n");
-  CHECK(formatted("let \u00e9 = 1    # one\nlet e = \"\u00e9\"  # two\n") ==
+  CHECK(formatted_source("let \u00e9 = 1    # one\nlet e = \"\u00e9\"  # two\n") ==
         "let \u00e9 = 1    # one\nlet e = \"\u00e9\"  # two\n");
-  CHECK(formatted("[1, # one\n2] # two\n") == "[1,  # one\n 2]  # two\n");
+  CHECK(formatted_source("[1, # one\n2] # two\n") == "[1,  # one\n 2]  # two\n");
 }
 
 TEST_CASE("a colon in a map has a space behind it, and none in an index") {
-  CHECK(formatted("let m = [ 1:2,(a):[3:x[1 : 5]] , ...r]\n[ : ]\nf(k :1)[ 1: :2]") ==
+  CHECK(formatted_source("let m = [ 1:2,(a):[3:x[1 : 5]] , ...r]\n[ : ]\nf(k :1)[ 1: :2]") ==
         "let m = [1: 2, (a): [3: x[1:5]], ...r]\n[:]\nf(k: 1)[1::2]\n");
 }
 
-TEST_CASE("what is no program is not formatted") {
-  CHECK_THROWS_AS(formatted("let x ="), Failure);
-  CHECK_THROWS_AS(formatted("f\"{x\""), Failure);
-  CHECK_THROWS_AS(formatted("\xff"), Failure);
+TEST_CASE("what is no program is not formatted_source") {
+  CHECK_THROWS_AS(formatted_source("let x ="), Failure);
+  CHECK_THROWS_AS(formatted_source("f\"{x\""), Failure);
+  CHECK_THROWS_AS(formatted_source("\xff"), Failure);
 }
 
 TEST_CASE("formatting any script of the project keeps its tree and its comments, whatever its indentation") {
@@ -149,10 +151,10 @@ TEST_CASE("formatting any script of the project keeps its tree and its comments,
       const std::string text((std::istreambuf_iterator<char>(file)), {});
       const bool has_long_strings = text.find("\"\"\"") != std::string::npos;  // whose indentation is theirs
       const std::string once =
-          formatted(has_long_strings ? text : with_other_indentation(text, count % 2 == 0 ? "" : " \t"));
+          formatted_source(has_long_strings ? text : with_other_indentation(text, count % 2 == 0 ? "" : " \t"));
       INFO(entry.path());
-      CHECK(once == formatted(text));
-      CHECK(formatted(once) == once);
+      CHECK(once == formatted_source(text));
+      CHECK(formatted_source(once) == once);
       CHECK(comments_of(once) == comments_of(text));
       CHECK(tree_of(once) == tree_of(text));
       CHECK(format(*parse_text(once)->module) == format(*parse_text(text)->module));

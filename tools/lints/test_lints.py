@@ -18,7 +18,10 @@ import mutants
 import lists  # tests/mutants, whose folder mutants.py has added
 import polls
 import recipes
+import selection
+import stages
 import switches
+import symbols
 import unused
 import words
 
@@ -377,6 +380,28 @@ class Mutants(Case):
         self.assertIn("define TSL_MUTANT", (self.root / "mutated/mutant.h").read_text())
 
 
+class Symbols(unittest.TestCase):
+    ROOMS = {"base": {"base"}, "graph": {"base", "graph"}, "vm": {"base", "vm"}}
+
+    def problems(self, **archives):
+        read = {room: symbols.read_symbols(lines) for room, lines in archives.items()}
+        return symbols.problems_of(read, self.ROOMS)
+
+    def test_allowed(self):
+        self.assertEqual(self.problems(base=["_ZN3tsl4failEv T 0 1"], graph=["_ZN3tsl4failEv U", "malloc U", "x w"]), [])
+
+    def test_symbol_of_another_room(self):
+        found = self.problems(graph=["_ZN3tsl4fuseEv W 0 1"], vm=["_ZN3tsl4fuseEv U"])
+        self.assertEqual(found, ["vm needs _ZN3tsl4fuseEv of graph"])
+
+    def test_symbol_that_is_defined_where_it_may_be_used_too(self):
+        self.assertEqual(self.problems(base=["f W"], graph=["f W"], vm=["f U"]), [])
+
+    def test_symbol_of_no_room_and_of_cuda(self):
+        self.assertEqual(self.problems(vm=["_ZN3tsl5nobodyEv U"]), ["vm needs _ZN3tsl5nobodyEv of no room"])
+        self.assertEqual(self.problems(vm=["cuInit U"]), ["vm needs cuInit of a library of CUDA"])
+
+
 class CountTests(Case):
     def count(self, *tests, options=()):
         rows = "".join(f'<testcase name="{name}" status="{status}">{inner}<system-out>{output}</system-out></testcase>'
@@ -422,7 +447,38 @@ class CountTests(Case):
             "failed: there is no test vm", "failed: there are fewer than 2 tests lang/*", "failed: there are fewer than 3 tests cuda/*",
             "1 passed, 3 failed, 0 skipped"])
         self.assertIn("skipped, 3: this build has no CUDA backend (TSL_CUDA=OFF)",
-                      self.count(one, options=[*options, "--without-cuda"])[0])
+                      self.count(one, options=[*options, "--without", "cuda", "this build has no CUDA backend (TSL_CUDA=OFF)"])[0])
+
+    def test_a_test_of_two_kinds_needs_both(self):
+        self.write("expected", "vm\nsanitized:cuda:2 cuda/*\n")
+        lines, failed = self.count(("vm", "run", "", ""), options=["--expect", str(self.root / "expected"), "--without", "sanitized", "its turn"])
+        self.assertEqual(lines, ["skipped, 2: its turn", "  cuda/* (2 times)", "1 passed, 0 failed, 2 skipped"])
+        self.assertFalse(failed)
+
+
+class Selection(unittest.TestCase):
+    def test_documents_and_scripts_need_no_sanitizers(self):
+        chosen = selection.select("1" * 40, 1, ["docs/a.md", "README.md", "stdlib/nn.tsl", "tests/lang/a.tsl", "tests/oracle/cases/a.txt"])
+        self.assertEqual((chosen["sanitized"], chosen["lets"]), ("no", 600))
+        self.assertIn(chosen["oracle"], ("1/3", "2/3", "3/3"))
+
+    def test_sources_need_them_and_shared_memory_many_lets(self):
+        chosen = selection.select("1" * 40, 1, ["docs/a.md", "src/vm/keys.cpp"])
+        self.assertEqual((chosen["sanitized"], chosen["lets"], chosen["why"]), ("yes", 600, "src/vm/keys.cpp has changed"))
+        self.assertEqual(selection.select("1" * 40, 1, ["src/graph/graph.cpp"])["lets"], 2000)
+        self.assertEqual(selection.select("1" * 40, 1, ["tools/testing.sh"])["sanitized"], "yes")
+
+    def test_merges_turns_and_unknown_histories_run_all(self):
+        for head, parents, changed in (("1" * 40, 2, []), ("0" * 40, 1, []), ("1" * 40, 1, None)):
+            chosen = selection.select(head, parents, changed)
+            self.assertEqual((chosen["sanitized"], chosen["lets"]), ("yes", 2000), chosen)
+
+
+class Stages(unittest.TestCase):
+    def test_a_stage_stands_beside_its_last_time(self):
+        lines = stages.table({"build": (100, 190), "tests": (60, 110)}, {"build": (90, 170)})
+        self.assertEqual([line.split() for line in lines[1:]],
+                         [["build", "100", "90", "190", "170"], ["tests", "60", "-", "110", "-"], ["all", "160", "90", "300", "170"]])
 
 
 COSTS = """# a heading

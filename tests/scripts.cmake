@@ -1,0 +1,87 @@
+# Tests whose home is the release build: they start the program, or host programs, and compare what these print.
+
+# The language's chapters and the standard library's tests; `tsl test` runs each on every tier.
+# lang/bits holds scripts that compare bits: they make thousands of kernels, which the corpus leaves out.
+file(GLOB chapters CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} lang/*.tsl lang/bits/*.tsl stdlib/*.tsl)
+# None warns of anything, but for those that do on purpose what a warning is about: they look at the shape or the dtype of
+# a result and at nothing else, or read a thousand numbers.
+set(warned lang/annotations_parts lang/bits/views lang/counters lang/devices lang/display lang/integers lang/lists_that_grow
+    lang/operators lang/patterns lang/std_halves lang/unread_results lang/tensors_dtypes lang/tensors_reduce lang/tensors_special lang/tensors_unsigned)
+foreach(chapter ${chapters})
+  string(REGEX REPLACE "\\.tsl$" "" name ${chapter})
+  set(warnings error)
+  if(name IN_LIST warned)
+    set(warnings off)
+  endif()
+  tsl_script_test(${name} $<TARGET_FILE:tsl> test --warn ${warnings} tests/${chapter})
+endforeach()
+# Some scripts write files of fixed names, so they must not run at the same time.
+set_tests_properties(lang/csv lang/files lang/streams lang/trees PROPERTIES RESOURCE_LOCK lang_files)
+
+# The prompt under a pseudo-terminal.
+if(TARGET libedit::libedit)
+  tsl_script_test(prompt_terminal python3 ${CMAKE_CURRENT_SOURCE_DIR}/prompt/test_terminal.py $<TARGET_FILE:tsl>)
+  tsl_script_test(prompt_page python3 ${CMAKE_CURRENT_SOURCE_DIR}/prompt/record.py $<TARGET_FILE:tsl> docs/prompt.md)
+  set_tests_properties(prompt_terminal PROPERTIES COST 50)
+endif()
+
+# Ctrl-C in busy builtins, in scripts and at the prompt. (Under a sanitizer nothing ends in time.)
+if(TARGET libedit::libedit AND NOT TSL_SANITIZE)
+  tsl_script_test(interrupted python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/interrupted.py $<TARGET_FILE:tsl>)
+endif()
+
+if(TSL_PYTHON)
+  tsl_script_test(sweep ${TSL_PYTHON} tests/python/test_sweep.py)
+  # Programs that are killed, or lose their power, as they save: at more moments in tools/check --long saves.
+  tsl_script_test(killed_saves ${TSL_PYTHON} tests/files/killed_saves.py $<TARGET_FILE:tsl>)
+  if(NOT TSL_SANITIZE)  # which must be loaded first
+    add_library(power_cut MODULE ${CMAKE_CURRENT_SOURCE_DIR}/files/power_cut.cpp)
+    target_link_libraries(power_cut PRIVATE tsl_flags ${CMAKE_DL_LIBS})
+    tsl_script_test(power_cuts ${TSL_PYTHON} tests/files/power_cuts.py $<TARGET_FILE:tsl> $<TARGET_FILE:power_cut>)
+  endif()
+endif()
+
+# Each example, and each script on which the tiers once differed, prints the same, byte for byte, on every tier. No
+# example warns of anything; fma.tsl shows that a result is not computed if it is unused, and a warning says so.
+file(GLOB examples CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/examples/*.tsl
+     ${CMAKE_CURRENT_SOURCE_DIR}/tiers/*.tsl)
+foreach(example ${examples})
+  string(REGEX REPLACE "\\.tsl$" "" name ${example})
+  set(warnings off)
+  if(name MATCHES "^examples/" AND NOT name STREQUAL "examples/fma")
+    set(warnings error)
+  endif()
+  tsl_script_test(${name} ${CMAKE_CURRENT_SOURCE_DIR}/compare_tiers.sh $<TARGET_FILE:tsl> ${example} --warn ${warnings})
+endforeach()
+
+tsl_script_test(examples/weights ${CMAKE_CURRENT_SOURCE_DIR}/example_weights.sh $<TARGET_FILE:tsl>)
+if(TSL_SANITIZE OR TSL_COVERAGE)
+  set_tests_properties(examples/text_model PROPERTIES ENVIRONMENT TSL_SCRIPT_ARGUMENTS=10)  # 300 steps otherwise
+endif()
+set_tests_properties(examples/text_model PROPERTIES COST 100)
+
+tsl_script_test(program_limits ${CMAKE_CURRENT_SOURCE_DIR}/program_limits.sh $<TARGET_FILE:tsl> ${CMAKE_CURRENT_BINARY_DIR}/limits)
+if(TSL_SANITIZE)  # a sanitizer takes more of the address space than there is to be
+  set_tests_properties(program_limits PROPERTIES ENVIRONMENT TSL_SANITIZE=1)
+endif()
+
+# Every script is formatted; `tsl fmt benchmarks examples stdlib tests` formats them.
+tsl_script_test(fmt $<TARGET_FILE:tsl> fmt --check benchmarks examples stdlib tests)
+
+# The completion scripts and the man page that the program prints.
+tsl_script_test(completion ${CMAKE_CURRENT_SOURCE_DIR}/completion.sh $<TARGET_FILE:tsl>
+                ${CMAKE_CURRENT_BINARY_DIR}/completion)
+
+# What mistakes that are found before a program runs print; `tests/messages.sh TSL FOLDER --update` writes the texts anew.
+tsl_script_test(messages_syntax ${CMAKE_CURRENT_SOURCE_DIR}/messages.sh $<TARGET_FILE:tsl> tests/messages/syntax)
+# The blocks of TSL in the documentation run, and the benchmarks parse; see the scripts.
+tsl_script_test(docs ${CMAKE_CURRENT_SOURCE_DIR}/docs.sh $<TARGET_FILE:tsl> ${CMAKE_CURRENT_BINARY_DIR}/docs
+                README.md docs)
+# What mistakes at run time print; `tests/messages.sh TSL FOLDER --update` writes the texts anew.
+tsl_script_test(messages_run ${CMAKE_CURRENT_SOURCE_DIR}/messages.sh $<TARGET_FILE:tsl> tests/messages/run)
+# The page of all errors, whose examples run; `tests/errors/page.py TSL --update` writes it anew.
+tsl_script_test(errors_page python3 ${CMAKE_CURRENT_SOURCE_DIR}/errors/page.py $<TARGET_FILE:tsl>)
+tsl_script_test(benchmarks ${CMAKE_CURRENT_SOURCE_DIR}/check_scripts.sh $<TARGET_FILE:tsl> benchmarks)
+
+# The library of each room links with the rooms that cmake/rooms.txt allows it alone.
+tsl_script_test(links ${TSL_PYTHON} tools/lints/symbols.py ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${CMAKE_NM})

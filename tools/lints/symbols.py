@@ -1,0 +1,78 @@
+"""symbols.py ROOT BUILD NM: checks that the library of each room of a build links with the rooms it may use alone.
+
+What a library leaves undefined must be defined by a room that cmake/rooms.txt allows, or by none of TSL's, and is nothing
+of CUDA, whose libraries are opened at run time.
+"""
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from layers import read_rooms
+
+OF_CUDA = re.compile(r"(cu|nvrtc|cudnn|cublas|cublasLt|cusolver|cufft|cupti|nccl)[A-Z]\w*")
+OF_TSL = re.compile(r"_ZN?K?3tsl|_ZT[VISV]N3tsl|_ZN?K?St.*3tsl")
+
+
+def read_symbols(lines):
+    """Gives the symbols that the lines of `nm --format=posix` define, and those that they leave undefined."""
+    defined, undefined = set(), set()
+    for line in lines:
+        name, _, rest = line.partition(" ")
+        kind = rest[:1]
+        if kind == "U":
+            undefined.add(name)
+        elif kind and kind not in "wv":
+            defined.add(name)
+    return defined, undefined - defined
+
+
+def archives_of(build, rooms, nm):
+    """Gives {room: (defined, undefined)} of the rooms that have libraries in the build's folder."""
+    found = {}
+    for room in rooms:
+        defined, undefined = set(), set()
+        for archive in sorted((build / "src" / room).glob("*.a")):
+            text = subprocess.run([nm, "--format=posix", archive], check=True, capture_output=True, text=True).stdout
+            more, needed = read_symbols(text.splitlines())
+            defined |= more
+            undefined |= needed
+        if defined:
+            found[room] = (defined, undefined - defined)
+    return found
+
+
+def problems_of(archives, rooms):
+    """Gives a line for each pair of rooms of which the first needs symbols of the second, and may not."""
+    owners = defaultdict(set)
+    for room, (defined, _) in archives.items():
+        for symbol in defined:
+            owners[symbol].add(room)
+    problems = []
+    for room, (_, undefined) in archives.items():
+        forbidden = defaultdict(list)
+        for symbol in undefined:
+            if OF_CUDA.fullmatch(symbol):
+                forbidden["a library of CUDA"].append(symbol)
+            elif symbol in owners and not owners[symbol] & rooms[room]:
+                forbidden[min(owners[symbol])].append(symbol)
+            elif symbol not in owners and OF_TSL.match(symbol):
+                forbidden["no room"].append(symbol)
+        problems += [f"{room} needs {min(symbols)} of {owner}" for owner, symbols in sorted(forbidden.items())]
+    return problems
+
+
+def main():
+    root, build, nm = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    rooms, _ = read_rooms(root / "cmake/rooms.txt", root / "src")
+    archives = archives_of(build, rooms, nm)
+    if not archives:
+        sys.exit(f"no libraries in {build}/src")
+    problems = problems_of(archives, rooms)
+    print("\n".join(problems) if problems else f"{len(archives)} libraries link with the rooms that they may use")
+    sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    main()
