@@ -127,13 +127,14 @@ unlock() {
   exec 9>&-
 }
 
-# show_progress LOG: shows which step of a build is the last in its log, in one line of the terminal, until it is killed, or
-# the tool ends.
+# show_progress LOG: shows which step of a build is the last in its log, until it is killed, or the tool ends: in one line of
+# a terminal, elsewhere in a line every twenty seconds.
 show_progress() {
-  local log=$1 step
-  while sleep 1 && kill -0 $$ 2>/dev/null; do
+  local log=$1 step pause=20 begin='' end='\n'
+  if [[ -t 2 ]]; then pause=1 begin='\r' end=''; fi
+  while sleep $pause >/dev/null 2>&1 </dev/null && kill -0 $$ 2>/dev/null; do
     step=$(tail -c 1000 "$log" 2>/dev/null | grep -o '^\[[0-9]*/[0-9]*\]' | tail -n 1 | tr -d '[]') || continue
-    printf '\rtsl: building, step %s' "${step/\// of }" >&2
+    printf "${begin}tsl: building, step %s$end" "${step/\// of }" >&2
   done
 }
 
@@ -142,18 +143,13 @@ build_program() {
   lock
   if ! program_is_current; then
     install_missing
-    local first='' progress='' status=0
+    local first='' status=0
     [[ -x $program ]] || first='; the first time it takes some minutes'
     say "building, log in build/build-release.log$first"
-    if [[ -t 2 ]]; then
-      show_progress build/build-release.log 9>&- &
-      progress=$!
-    fi
+    show_progress build/build-release.log 9>&- &
     build_preset release --target tsl || status=$?
-    if [[ -n $progress ]]; then
-      kill "$progress"
-      printf '\r\e[K' >&2
-    fi
+    kill $!
+    if [[ -t 2 ]]; then printf '\r\e[K' >&2; fi
     ((status == 0)) || return "$status"
   fi
   unlock
