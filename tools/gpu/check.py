@@ -27,20 +27,21 @@ import runner
 from state import State
 
 ROOT = Path(__file__).parents[2]
-CARRY = ROOT / "build/carry"
+CARRY, WORK = ROOT / "build/carry", ROOT / "build/check"
 SPARE = 6  # seconds of the time given that nothing runs in
 
 
-def unpacked(path):
-    """Gives the folder of a bundle, which may be an archive."""
+def unpacked(path, name="bundle"):
+    """Gives the folder of a bundle or of kernels, which may be an archive: it is extracted once."""
     path = Path(path)
     if path.is_dir():
         return path.resolve()
-    folder = path.parent / "unpacked"
+    folder = WORK / name
     stamp = folder / ".from"
     state = f"{path.stat().st_size} {path.stat().st_mtime_ns}"
     if not stamp.exists() or stamp.read_text() != state:
-        shutil.rmtree(folder, ignore_errors=True)
+        if name == "bundle":
+            shutil.rmtree(folder, ignore_errors=True)
         extract(path, folder)
         stamp.write_text(state)
     return folder.resolve()
@@ -61,17 +62,13 @@ def default_bundle():
 
 def kernels_in(path):
     """Gives the folder for compiled kernels, and the seed of the random programs whose kernels are in it."""
-    if not path:
-        path = CARRY / "kernels.tar.xz"
-        if not path.exists():
-            path = ROOT / "build/check/kernels"
-    path = Path(path)
-    folder = path
-    if path.is_file():
-        folder = path.parent / "kernels"
-        extract(path, folder)
+    archive = CARRY / "kernels.tar.xz"
+    folder = Path(path or (archive if archive.exists() else WORK / "kernels"))
+    folder = unpacked(folder, "kernels") if folder.is_file() else folder
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.chmod(folder, 0o700)  # the program takes no kernels from a folder that others may write to
+    for each in (folder, folder / "kernels"):  # the program takes no kernels from a folder that others may write to
+        if each.exists():
+            os.chmod(each, 0o700)
     about = folder / "about.json"
     return folder.resolve(), json.loads(about.read_text()).get("seed") if about.exists() else None
 
@@ -149,13 +146,14 @@ def main(arguments):
     manifest = manifest_of(bundle.folder)
     kernels, kernels_seed = kernels_in(options.cache)
     seed = options.seed or kernels_seed or random.SystemRandom().randrange(1, 1 << 30)
-    commit = manifest.get("commit", "") + ("+" if manifest.get("dirty") else "")
+    commit = "+".join(filter(None, (manifest.get("commit"), manifest.get("dirty"))))
     state = State(options.state, commit, seed)
     areas, jobs = select(bundle, options, manifest, state.seed)
     if options.list:
         print("\n".join(job.name for job in jobs))
         return 0
     machine = runner.this_machine(options.jobs)
+    state.data["machine"] = machine.name
     left = [job for job in jobs if not state.is_done(job)]
     describe(state, manifest, areas, machine.width, jobs, left)
     environment = {**bundle.environment(), "TSL_CACHE_DIR": str(kernels), "TSL_TEST_NEEDS_NVRTC": "yes"}

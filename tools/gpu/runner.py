@@ -27,6 +27,7 @@ class Running:
 class Machine:
     cores: list  # numbers of those that may be used
     gpus: int = 1
+    name: str = ""  # of the GPUs
 
     @property
     def width(self):
@@ -45,7 +46,8 @@ def this_machine(width=0):
         listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.splitlines()
     except OSError:
         listed = []
-    return Machine(cores[:width] if width else cores, len(listed))
+    names = dict.fromkeys(line.split(":")[1].split("(")[0].strip() for line in listed if ":" in line)
+    return Machine(cores[:width] if width else cores, len(listed), f"{len(listed)} {', '.join(names)}" if listed else "")
 
 
 class Runner:

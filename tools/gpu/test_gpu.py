@@ -15,6 +15,7 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).parent))
 import check
 import jobs
+import kernels
 import runner
 from jobs import Job
 from state import State, read
@@ -46,6 +47,9 @@ class Case(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
+        work = mock.patch.object(check, "WORK", self.root / "work")
+        work.start()
+        self.addCleanup(work.stop)
 
     def run_jobs(self, some, seconds=20, cores=4):
         """Gives what was reported, in the order of the ends: (name, result, output)."""
@@ -236,6 +240,40 @@ class Checks(Case):
         self.assertEqual(check.manifest_of(first)["commit"], "c0ffee")
         os.utime(archive, (1, 1))
         self.assertFalse((check.unpacked(archive) / "own").exists())
+
+
+class Packs(Case):
+    def fill(self, count, size):
+        folder = self.root / "cache"
+        (folder / "kernels").mkdir(parents=True)
+        for i in range(count):
+            entry = folder / f"kernels/{i:03}"
+            entry.write_bytes(os.urandom(size))
+            os.utime(entry, (i, i))
+        return folder
+
+    def test_what_was_packed_is_found_and_names_the_seed(self):
+        archive = self.root / "kernels.tar.xz"
+        folder = self.fill(5, 100)
+        self.assertEqual(kernels.pack(folder, archive, 1 << 20, {"seed": 7}), (5, 5))
+        found, seed = check.kernels_in(archive)
+        self.assertEqual(seed, 7)
+        self.assertEqual(stat.S_IMODE((found / "kernels").stat().st_mode), 0o700)
+        for path in kernels.entries(folder):
+            self.assertEqual((found / "kernels" / path.name).read_bytes(), path.read_bytes())
+
+    def test_an_archive_keeps_within_its_size_and_has_what_came_first(self):
+        archive = self.root / "kernels.tar.xz"
+        taken, found = kernels.pack(self.fill(40, 100_000), archive, 3 << 20, {})
+        self.assertEqual(found, 40)
+        self.assertTrue(18 < taken < 32, taken)
+        self.assertLessEqual(archive.stat().st_size, 3 << 20)
+        with tarfile.open(archive) as files:
+            self.assertEqual(files.getnames()[2:], [f"kernels/{i:03}" for i in range(taken)])
+
+    def test_jobs_whose_time_goes_elsewhere_fill_nothing(self):
+        some = [Job("python: beside PyTorch", ()), Job("random lets 1 to 15", ())]
+        self.assertEqual([job.name for job in kernels.worth_filling(some)], ["random lets 1 to 15"])
 
 
 if __name__ == "__main__":
