@@ -49,10 +49,10 @@ part_attack() {
   TSL_ATTACK_PROGRAMS=1000 build/release/tests/test_api "[attack]"
 }
 
-# soak: eight threads make, use, interrupt and destroy engines for an hour (TSL_SOAK_SECONDS); memory is flat to 1 MiB
+# soak: eight threads make, use, interrupt and destroy engines for 50 minutes (TSL_SOAK_SECONDS); memory is flat to 1 MiB
 part_soak() {
   build release -- soak
-  build/release/tests/soak "${TSL_SOAK_SECONDS:-3600}"
+  build/release/tests/soak "${TSL_SOAK_SECONDS:-3000}"
 }
 
 # texts: 100,000 different texts through one engine, a third of them compiled, a third with errors; memory is flat to 1 MiB

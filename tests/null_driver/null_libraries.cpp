@@ -1,5 +1,5 @@
-// cuBLAS and cuFFT that compute nothing, for the null driver: tools/kernels compiles this file as both. What they take is of
-// no matter to functions that read none of it.
+// cuBLAS and cuFFT that compute nothing, for the null driver: tools/kernels compiles this file as both. What they take
+// is of no matter to functions that read none of it.
 #include <cstddef>
 #include <cstdint>
 

@@ -153,7 +153,7 @@ def main(arguments):
         print("\n".join(job.name for job in jobs))
         return 0
     machine = runner.this_machine(options.jobs)
-    state.data["machine"] = machine.name
+    state.data.update(machine=machine.name, of=len(jobs))
     left = [job for job in jobs if not state.is_done(job)]
     describe(state, manifest, areas, machine.width, jobs, left)
     environment = {**bundle.environment(), "TSL_CACHE_DIR": str(kernels), "TSL_TEST_NEEDS_NVRTC": "yes"}

@@ -7,6 +7,7 @@ import random
 import sys
 import tarfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import check
@@ -15,14 +16,14 @@ import runner
 
 ROOT = Path(__file__).parents[2]
 NULL = ROOT / "build/check/null"
-LIMIT = 240  # seconds of a job; without results, some would wait for ever
+LIMIT = 900  # seconds of a job; without results, some would wait for ever
 # Jobs whose time does not go into kernels, by the start of their names.
 LEFT_OUT = ("python", "sharing", "test_backend_cuda: what a profile costs", "test_backend_cuda: the times of long kernels",
             "test_backend_cuda: device memory", "test_jit: out of memory", "test_api")
 
 
 def worth_filling(jobs):
-    return [job for job in jobs if not job.name.startswith(LEFT_OUT)]
+    return [replace(job, limit=LIMIT) for job in jobs if not job.name.startswith(LEFT_OUT)]
 
 
 def environment_of(bundle, folder, arch):

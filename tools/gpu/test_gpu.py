@@ -1,9 +1,10 @@
-"""Tests tools/check --gpu without a GPU: its jobs are commands of the shell."""
+"""Tests tools/check --gpu without a GPU: its jobs are commands of the shell. Also tools/kernels and tools/checked.py."""
 import contextlib
 import io
 import json
 import os
 import stat
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -13,7 +14,9 @@ from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 import check
+import checked
 import jobs
 import kernels
 import runner
@@ -274,6 +277,51 @@ class Packs(Case):
     def test_jobs_whose_time_goes_elsewhere_fill_nothing(self):
         some = [Job("python: beside PyTorch", ()), Job("random lets 1 to 15", ())]
         self.assertEqual([job.name for job in kernels.worth_filling(some)], ["random lets 1 to 15"])
+
+
+class Notes(Case):
+    def setUp(self):
+        super().setUp()
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(self.root)
+        Path("docs").mkdir()
+        self.git("init", "-q")
+        self.commit("a")
+
+    def git(self, *arguments):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments], check=True, capture_output=True)
+
+    def commit(self, name):
+        Path(name).write_text(str(time.time()))
+        self.git("add", "-A")
+        self.git("commit", "-qm", name)
+
+    def test_a_row_replaces_that_of_the_part(self):
+        checked.note("asan", "passed, 5 s", "2026-01-01", "1" * 40)
+        checked.note("costs", "failed (1), 2 s", "2026-01-02", "2" * 40)
+        checked.note("asan", "passed | 6 s", "2026-01-03", "3" * 40)
+        rows = checked.rows_of(checked.PAGE.read_text())
+        self.assertEqual(rows, {"asan": ["2026-01-03", "3" * 10, "passed / 6 s"], "costs": ["2026-01-02", "2" * 10, "failed (1), 2 s"]})
+
+    def test_a_commit_of_the_page_alone_is_none_to_check(self):
+        first = checked.commit()
+        checked.note("asan", "passed")
+        self.commit("docs/checked.md")
+        self.assertEqual(checked.commit(), first)
+        self.commit("b")
+        self.assertNotEqual(checked.commit(), first)
+
+    def test_the_gpu_has_a_row(self):
+        jobs_of = {"a": {"result": "passed"}, "b": {"result": "failed"}, "c": {"result": "skipped"}}
+        state = {"commit": "f" * 40, "date": "2026-01-01", "machine": "1 NVIDIA H200", "of": 5, "jobs": jobs_of}
+        Path("state.json").write_text(json.dumps(state))
+        checked.note_gpu("state.json")
+        row = checked.rows_of(checked.PAGE.read_text())["gpu"]
+        self.assertEqual(row, ["2026-01-01", "f" * 10, "1 passed, 1 failed, 2 left, 1 skipped, on 1 NVIDIA H200"])
+        Path("state.json").write_text(json.dumps({**state, "commit": "f+1"}))
+        with self.assertRaises(SystemExit):
+            checked.note_gpu("state.json")
 
 
 if __name__ == "__main__":
