@@ -17,6 +17,7 @@ import os
 import random
 import re
 import shutil
+import subprocess
 import sys
 import tarfile
 import time
@@ -48,7 +49,13 @@ def unpacked(path, name="bundle"):
 
 
 def extract(archive, folder):
-    with tarfile.open(archive) as files:
+    try:
+        files = tarfile.open(archive)
+    except tarfile.CompressionError:  # a Python without lzma
+        folder.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["tar", "-xf", archive, "-C", folder], check=True)
+        return
+    with files:
         if hasattr(tarfile, "data_filter"):
             files.extractall(folder, filter="tar")
         else:
