@@ -123,6 +123,16 @@ def select(bundle, options, manifest, seed):
     return areas, [job for job in chosen if not options.only or re.search(options.only, job.name)]
 
 
+def why_not(bundle, environment):
+    """Gives why the bundle's program finds no GPU; "" if it finds one."""
+    program = Path(bundle.program("tsl"))
+    if not program.exists():
+        return ""
+    tried = subprocess.run([program, "--device", "cuda", "-e", "0"], cwd=bundle.folder, env={**os.environ, **environment},
+                           capture_output=True, text=True)
+    return (tried.stdout + tried.stderr).strip() if tried.returncode else ""
+
+
 def describe(state, manifest, areas, width, jobs, left):
     commit = manifest.get("commit") or "an unknown commit"
     print(f"commit {commit}{', with changes' if manifest.get('dirty') else ''}; {len(jobs)} jobs, {len(left)} to run, "
@@ -162,8 +172,11 @@ def main(arguments):
     machine = runner.this_machine(options.jobs)
     state.data.update(machine=machine.name, of=len(jobs))
     left = [job for job in jobs if not state.is_done(job)]
-    describe(state, manifest, areas, machine.width, jobs, left)
     environment = {**bundle.environment(), "TSL_CACHE_DIR": str(kernels), "TSL_TEST_NEEDS_NVRTC": "yes"}
+    if reason := why_not(bundle, environment):
+        print(f"skipped: {reason}")
+        return runner.ALL_SKIPPED
+    describe(state, manifest, areas, machine.width, jobs, left)
     until = begin + options.minutes * 60 - SPARE
     runner.Runner(machine, bundle.folder, environment, until, reporter(state)).run(left)
     return conclude(state, jobs)

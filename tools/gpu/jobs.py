@@ -44,6 +44,7 @@ AREAS = (
     ("stdlib/", "oracle models lang"),
     ("tests/oracle/cases/", "oracle/{stem}"),
     ("tests/oracle/", "oracle"),
+    ("tests/lang/support/", "lang"),
     ("tests/lang/", "lang/{stem}"),
     ("tests/tiers/", "scripts"),
     ("tests/backend/cuda/", "backend_cuda"),

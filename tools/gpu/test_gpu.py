@@ -232,6 +232,12 @@ class Checks(Case):
         self.assertTrue(out.endswith("4 passed, 0 failed, 0 left\n"), out)
         self.assertEqual(status, 0)
 
+    def test_without_a_gpu_the_reason_is_all_there_is(self):
+        program = self.make_bundle() / "bin/tsl"
+        program.write_text("#!/bin/sh\necho no driver >&2; exit 1\n")
+        program.chmod(0o700)
+        self.assertEqual(self.check(), ("skipped: no driver\n", runner.ALL_SKIPPED))
+
     def test_an_archive_is_unpacked_once(self):
         folder = self.make_bundle()
         archive = self.root / "tsl.tar.xz"
