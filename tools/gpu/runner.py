@@ -2,6 +2,7 @@
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -62,6 +63,7 @@ class Runner:
     def run(self, jobs):
         """Runs the jobs in their order. Gives how many passed, failed and were skipped; all others are left."""
         waiting = list(jobs)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # what still runs ends with this process
         try:
             while (waiting or self.running) and time.monotonic() < self.until:
                 self.start_what_fits(waiting)
@@ -89,8 +91,7 @@ class Runner:
             environment["CUDA_VISIBLE_DEVICES"] = self.machine.gpus_of(slot)
         with open(log, "wb") as out:
             process = subprocess.Popen(job.command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=out,
-                                       stderr=subprocess.STDOUT, start_new_session=True,
-                                       preexec_fn=lambda: os.sched_setaffinity(0, cores))
+                                       stderr=subprocess.STDOUT, preexec_fn=lambda: separate(cores))
         self.running.append(Running(job, process, log, time.monotonic(), slot))
 
     def collect(self):
@@ -114,6 +115,12 @@ class Runner:
             output += f"\nended with {status}"
         each.log.unlink()
         self.report(each.job, result, seconds, output)
+
+
+def separate(cores):
+    """Gives this process a group of its own, so that it ends with all that it starts, and these cores."""
+    os.setpgid(0, 0)
+    os.sched_setaffinity(0, cores)
 
 
 def kill(process):
