@@ -13,7 +13,7 @@ HEAVY = "test_jit"
 SHARDED = {"sorting is stable whatever the length": 4, "scattering": 3, "running sums and products": 4, "windows add up": 2,
            "the language's scripts run alike": 40}
 ONE_BY_ONE = "[cuda]~[matrix]~[random]~[all]"
-LIMIT, LONG_LIMIT = 150, 240  # seconds of a job
+LIMIT = 240  # seconds of a job, most of which are for compiling
 MATRIX_SHARDS, ORACLE_SHARDS = 96, 48
 RANDOM_PROGRAMS, RANDOM_TOGETHER = 300, 15
 FAMILIES = {"programs": "random programs run alike on all tiers of a GPU",
@@ -141,7 +141,7 @@ def suite(bundle):
             shards = shards_of(case)
             for k in range(1, shards + 1):
                 part, environment = (f" {k}/{shards}", {"TSL_TEST_SHARD": f"{k}/{shards}"}) if shards > 1 else ("", {})
-                jobs.append(Job(f"{program}: {case}{part}", (bundle.program(program), pattern_of(case)), environment, LONG_LIMIT,
+                jobs.append(Job(f"{program}: {case}{part}", (bundle.program(program), pattern_of(case)), environment, LIMIT,
                                 areas, group_of(case, alone, large)))
     return jobs
 
@@ -152,13 +152,13 @@ def random_jobs(bundle, first, environment=None, prefix="random"):
         for family, case in FAMILIES.items():
             numbers = {"TSL_CORPUS_FIRST": str(first + start), "TSL_CORPUS_PROGRAMS": str(RANDOM_TOGETHER)}
             jobs.append(Job(f"{prefix} {family} {start + 1} to {start + RANDOM_TOGETHER}", (bundle.program(HEAVY), case),
-                            {**numbers, **(environment or {})}, LONG_LIMIT, (prefix,)))
+                            {**numbers, **(environment or {})}, LIMIT, (prefix,)))
     return jobs
 
 
 def drawn_shards(bundle, case, area, shards, seed, count):
     drawn = random.Random(f"{seed} {area}").sample(range(1, shards + 1), count)
-    return [Job(f"{area} {k}/{shards}", (bundle.program(HEAVY), case), {"TSL_TEST_SHARD": f"{k}/{shards}"}, LONG_LIMIT, (area,))
+    return [Job(f"{area} {k}/{shards}", (bundle.program(HEAVY), case), {"TSL_TEST_SHARD": f"{k}/{shards}"}, LIMIT, (area,))
             for k in drawn]
 
 
@@ -182,7 +182,7 @@ def oracle_jobs(bundle, seed, count):
 def model_jobs(bundle):
     """Twenty steps of training, interpreted and compiled."""
     command = ("bash", "tests/compare_tiers.sh", bundle.program("tsl"), "tests/models/training.tsl", "--device", "cuda")
-    return [Job(f"model {name}", command, {"TSL_SCRIPT_ARGUMENTS": name}, LONG_LIMIT, (f"models/{name}",)) for name in MODELS]
+    return [Job(f"model {name}", command, {"TSL_SCRIPT_ARGUMENTS": name}, LIMIT, (f"models/{name}",)) for name in MODELS]
 
 
 def chapter_jobs(bundle):
