@@ -68,7 +68,7 @@ def default_bundle():
 
 
 def kernels_in(path):
-    """Gives the folder for compiled kernels, and the seed of the random programs whose kernels are in it."""
+    """Gives the folder for compiled kernels, and what is known about it: the seed of the random programs of a commit."""
     archive = CARRY / "kernels.tar.xz"
     folder = Path(path or (archive if archive.exists() else WORK / "kernels"))
     folder = unpacked(folder, "kernels") if folder.is_file() else folder
@@ -77,12 +77,22 @@ def kernels_in(path):
         if each.exists():
             os.chmod(each, 0o700)
     about = folder / "about.json"
-    return folder.resolve(), json.loads(about.read_text()).get("seed") if about.exists() else None
+    return folder.resolve(), json.loads(about.read_text()) if about.exists() else {}
 
 
 def manifest_of(folder):
     file = folder / "manifest.json"
     return json.loads(file.read_text()) if file.exists() else {}
+
+
+def commit_of(manifest):
+    """Gives the commit of a bundle, with a digest of what was not committed."""
+    return "+".join(filter(None, (manifest.get("commit"), manifest.get("dirty"))))
+
+
+def seed_for(commit, about):
+    """Gives the seed whose kernels were compiled for a commit, else a new one: each commit has other random programs."""
+    return about["seed"] if about.get("commit") == commit and about.get("seed") else random.SystemRandom().randrange(1, 1 << 30)
 
 
 def reporter(state):
@@ -161,9 +171,9 @@ def main(arguments):
     options = parse(arguments)
     bundle = all_of.Bundle(unpacked(options.bundle or default_bundle()))
     manifest = manifest_of(bundle.folder)
-    kernels, kernels_seed = kernels_in(options.cache)
-    seed = options.seed or kernels_seed or random.SystemRandom().randrange(1, 1 << 30)
-    commit = "+".join(filter(None, (manifest.get("commit"), manifest.get("dirty"))))
+    kernels, about = kernels_in(options.cache)
+    commit = commit_of(manifest)
+    seed = options.seed or seed_for(commit, about)
     state = State(options.state, commit, seed)
     areas, jobs = select(bundle, options, manifest, state.seed)
     if options.list:

@@ -3,7 +3,6 @@ import argparse
 import io
 import json
 import lzma
-import random
 import sys
 import tarfile
 import time
@@ -27,7 +26,8 @@ def worth_filling(jobs):
 
 
 def environment_of(bundle, folder, arch):
-    return {"LD_LIBRARY_PATH": f"{NULL}:{bundle.environment()['LD_LIBRARY_PATH']}", "TSL_CACHE_DIR": str(folder), "TSL_CUPTI": "off",
+    libraries = f"{NULL}:{bundle.environment()['LD_LIBRARY_PATH']}"
+    return {"LD_LIBRARY_PATH": libraries, "TSL_CACHE_DIR": str(folder), "TSL_CUPTI": "off",
             "NULL_DRIVER_COMPUTE": arch.removeprefix("sm_")}
 
 
@@ -103,15 +103,14 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
-def fill(options, folder, seed):
+def fill(options, folder, bundle, about):
     """Runs jobs, whatever they say, and notes in the folder which have ended, so that the next call goes on."""
-    bundle = all_of.Bundle(check.unpacked(options.bundle or check.default_bundle()))
     file = folder / "done.json"
-    key = [check.manifest_of(bundle.folder).get("commit"), options.arch]
+    key = [about["commit"], options.arch, about["seed"]]
     done = json.loads(file.read_text()) if file.exists() else {}
     if done.get("key") != key:
         done = {"key": key, "jobs": []}
-    _, jobs = check.select(bundle, options, check.manifest_of(bundle.folder), seed)
+    _, jobs = check.select(bundle, options, check.manifest_of(bundle.folder), about["seed"])
     jobs = [job for job in worth_filling(jobs) if job.name not in done["jobs"]]
 
     def report(job, _, seconds, output):
@@ -125,17 +124,26 @@ def fill(options, folder, seed):
     print(f"{sum(ended.values())} of {len(jobs)} jobs")
 
 
+def begin(options, folder):
+    """Makes the folder, and fills it. Gives what is known about it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    bundle = all_of.Bundle(check.unpacked(options.bundle or check.default_bundle()))
+    commit = check.commit_of(check.manifest_of(bundle.folder))
+    about = {"commit": commit, "seed": options.seed or check.seed_for(commit, read(folder)), "arch": options.arch}
+    (folder / "about.json").write_text(json.dumps(about))
+    fill(options, folder, bundle, about)
+    return about
+
+
+def read(folder):
+    file = folder / "about.json"
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
 def main(arguments):
     options = parse(arguments)
     folder = Path(options.pack or options.cache)
-    if not options.pack:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = folder / "about.json"
-    about = json.loads(file.read_text()) if file.exists() else {}
-    if not options.pack:
-        about = {"seed": options.seed or about.get("seed") or random.SystemRandom().randrange(1, 1 << 30), "arch": options.arch}
-        file.write_text(json.dumps(about))
-        fill(options, folder, about["seed"])
+    about = read(folder) if options.pack else begin(options, folder)
     taken, found = pack(folder, options.to, int(options.most * (1 << 20)), about)
     size = Path(options.to).stat().st_size / (1 << 20)
     print(f"{options.to}: {taken} of {found} entries, {size:.1f} MiB")

@@ -72,6 +72,12 @@ class Case(unittest.TestCase):
         (self.root / "bundle/manifest.json").write_text(json.dumps({"commit": "c0ffee", "base": "abcdef", "changed": []}))
         return self.root / "bundle"
 
+    def output(self, function, *arguments):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            function(*arguments)
+        return out.getvalue()
+
     def check(self, *options):
         """Gives what the whole program prints, and its exit status."""
         out = io.StringIO()
@@ -264,8 +270,8 @@ class Packs(Case):
         archive = self.root / "kernels.tar.xz"
         folder = self.fill(5, 100)
         self.assertEqual(kernels.pack(folder, archive, 1 << 20, {"seed": 7}), (5, 5))
-        found, seed = check.kernels_in(archive)
-        self.assertEqual(seed, 7)
+        found, about = check.kernels_in(archive)
+        self.assertEqual(about, {"seed": 7})
         self.assertEqual(stat.S_IMODE((found / "kernels").stat().st_mode), 0o700)
         for path in kernels.entries(folder):
             self.assertEqual((found / "kernels" / path.name).read_bytes(), path.read_bytes())
@@ -278,6 +284,21 @@ class Packs(Case):
         self.assertLessEqual(archive.stat().st_size, 3 << 20)
         with tarfile.open(archive) as files:
             self.assertEqual(files.getnames()[2:], [f"kernels/{i:03}" for i in range(taken)])
+
+    def test_only_the_commit_whose_kernels_were_compiled_has_their_seed(self):
+        about = {"seed": 7, "commit": "c1"}
+        self.assertEqual(check.seed_for("c1", about), 7)
+        self.assertNotEqual(check.seed_for("c2", about), check.seed_for("c2", about))
+        self.assertNotEqual(check.seed_for("c1", {}), check.seed_for("c1", {}))
+
+    def test_a_cache_is_filled_by_all_jobs_once(self):
+        self.make_bundle()
+        options = {"--bundle": "bundle", "--cache": "cache", "--to": "k.tar.xz"}
+        arguments = [word for name, file in options.items() for word in (name, str(self.root / file))]
+        run = lambda: self.output(kernels.main, [*arguments, "--minutes", "0.2", "--only", "good|bad"])
+        self.assertIn("2 of 2 jobs", run())
+        self.assertIn("0 of 0 jobs", run())
+        self.assertEqual(check.kernels_in(self.root / "k.tar.xz")[1]["commit"], "c0ffee")
 
     def test_jobs_whose_time_goes_elsewhere_fill_nothing(self):
         some = [Job("python: beside PyTorch", ()), Job("random lets 1 to 15", ())]
@@ -307,7 +328,8 @@ class Notes(Case):
         checked.note("costs", "failed (1), 2 s", "2026-01-02", "2" * 40)
         checked.note("asan", "passed | 6 s", "2026-01-03", "3" * 40)
         rows = checked.rows_of(checked.PAGE.read_text())
-        self.assertEqual(rows, {"asan": ["2026-01-03", "3" * 10, "passed / 6 s"], "costs": ["2026-01-02", "2" * 10, "failed (1), 2 s"]})
+        self.assertEqual(rows, {"asan": ["2026-01-03", "3" * 10, "passed / 6 s"],
+                                "costs": ["2026-01-02", "2" * 10, "failed (1), 2 s"]})
 
     def test_a_commit_of_the_page_alone_is_none_to_check(self):
         first = checked.commit()
