@@ -15,7 +15,7 @@ SHARDED = {"sorting is stable whatever the length": 4, "scattering": 3, "running
 ONE_BY_ONE = "[cuda]~[matrix]~[random]~[all]"
 LIMIT = 240  # seconds of a job, most of which are for compiling
 MATRIX_SHARDS, ORACLE_SHARDS = 96, 48
-RANDOM_PROGRAMS, RANDOM_TOGETHER = 300, 15
+RANDOM_PROGRAMS, RANDOM_TOGETHER = 300, 10
 FAMILIES = {"programs": "random programs run alike on all tiers of a GPU",
             "lets": "random functions of many lets run alike on all tiers of a GPU"}
 MODELS = ("resnet18", "mobilenet_v2", "densenet121", "vit_tiny", "unet", "lstm", "bert", "llama", "gpt2", "vae", "neural_ode",
@@ -192,7 +192,7 @@ def chapter_jobs(bundle):
 
 def sharing_jobs(bundle, first):
     """Launches one by one, each compared with one in memory of its own."""
-    return random_jobs(bundle, first, {"TSL_CHECK_SHARING": "1"}, "sharing")[1::2][:8]
+    return random_jobs(bundle, first, {"TSL_CHECK_SHARING": "1"}, "sharing")[1::2][:12]
 
 
 def python_jobs(bundle):
