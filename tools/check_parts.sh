@@ -23,7 +23,7 @@ build() {
   done
   if (($#)); then shift; fi
   install_missing
-  cmake -G Ninja -B "$folder" -DTSL_WERROR=ON "${options[@]}"
+  cmake -G Ninja -B "$folder" -DTSL_WERROR=ON -DTSL_TEST_HOME=all "${options[@]}"
   ninja -C "$folder" "$@"
 }
 
@@ -49,10 +49,10 @@ part_attack() {
   TSL_ATTACK_PROGRAMS=1000 build/release/tests/test_api "[attack]"
 }
 
-# soak: eight threads make, use, interrupt and destroy engines for an hour (TSL_SOAK_SECONDS); memory is flat to 1 MiB
+# soak: eight threads make, use, interrupt and destroy engines for 50 minutes (TSL_SOAK_SECONDS); memory is flat to 1 MiB
 part_soak() {
   build release -- soak
-  build/release/tests/soak "${TSL_SOAK_SECONDS:-3600}"
+  build/release/tests/soak "${TSL_SOAK_SECONDS:-3000}"
 }
 
 # texts: 100,000 different texts through one engine, a third of them compiled, a third with errors; memory is flat to 1 MiB
@@ -102,10 +102,17 @@ part_catch() {
   suite catch --exclude-regex '^(cuda_corpus|random_programs|op_matrix|lang/.*|tests/.*|examples/.*)$'
 }
 
+# release: the whole suite optimised: also the half that CI runs under the sanitizers alone
+part_release() {
+  provide_cuda
+  build all -DCMAKE_BUILD_TYPE=Release
+  suite all
+}
+
 # asan: the whole suite under AddressSanitizer and UndefinedBehaviorSanitizer
 part_asan() {
   install_missing
-  cmake --preset asan -B build/asan-all -DTSL_WERROR=ON -DTSL_GENERIC_KERNELS=OFF -DTSL_ALL_CHECKS=ON  # CI has fewer of both
+  cmake --preset asan -B build/asan-all -DTSL_WERROR=ON -DTSL_TEST_HOME=all -DTSL_GENERIC_KERNELS=OFF -DTSL_ALL_CHECKS=ON  # CI has fewer of both
   ninja -C build/asan-all
   suite asan-all
   build/asan-all/tests/$heavy_tests "[matrix]~[cuda]"  # ctest has a third of it
@@ -200,7 +207,7 @@ part_allocations() {
   TSL_CACHE_DIR=$root/build/check/cache python3 tests/allocations/run.py build/release/tsl build/check/failing_new.so \
     tests/tiers/guarded_loop.tsl tests/tiers/failed_steps.tsl tests/tiers/symbolic_sizes.tsl tests/tiers/made_in_place.tsl
   python3 tests/allocations/run.py --host build/release/$host tests/tiers/*.tsl
-  cmake --preset asan -DTSL_WERROR=ON
+  cmake --preset asan -DTSL_WERROR=ON -DTSL_TEST_HOME=sanitized
   ninja -C build/asan allocations_host
   TSL_SCRIPTS=3 TSL_ALLOCATIONS=all python3 tests/allocations/run.py --host build/asan/$host tests/tiers/*.tsl
   TSL_SCRIPTS=30 python3 tests/allocations/run.py --host build/asan/$host tests/tiers/*.tsl

@@ -56,8 +56,13 @@ TEST_CASE("any text is answered for, wherever it is cut and the cursor stands") 
   REQUIRE(texts.size() > 20);
   size_t found = 0;
   constexpr size_t kMostBytes = 3000;  // of a text, so that many are tried
+#ifdef TSL_SLOW_BUILD
+  constexpr int kRounds = 1;
+#else
+  constexpr int kRounds = 4;
+#endif
   for (const std::string& whole : texts) {
-    for (int round = 0; round < 4; ++round) {
+    for (int round = 4 - kRounds; round < 4; ++round) {
       const size_t begin = random() % (whole.size() + 1);
       std::string text = whole.substr(begin, random() % kMostBytes);
       if (round == 3 && !text.empty()) text[random() % text.size()] = "([{}])\"\\#.,:\xff\n"[random() % 14];
@@ -66,5 +71,5 @@ TEST_CASE("any text is answered for, wherever it is cut and the cursor stands") 
       found += ask(workspace, text, text.size());
     }
   }
-  CHECK(found > 1000);
+  CHECK(found > 250 * kRounds);
 }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "support/corpus.h"
 #include "support/oracle.h"
 #include "support/session.h"
 #include "support/shard.h"
@@ -21,7 +22,8 @@ using namespace tsl;
 
 namespace {
 
-const std::string kFolder = TSL_SOURCE_DIR "/tests/oracle/";
+/// Where the cases are, here and on a machine that has the bundle alone.
+std::string oracle_file(const std::string& name) { return repository() + "/tests/oracle/" + name; }
 
 /// Counts the ops that are called.
 class OpCounter : public OpListener {
@@ -166,7 +168,7 @@ class Runner {
 
 std::vector<std::string> case_files() {
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(kFolder + "cases"))
+  for (const auto& entry : std::filesystem::directory_iterator(oracle_file("cases")))
     files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   return files;
@@ -175,7 +177,7 @@ std::vector<std::string> case_files() {
 /// Returns the first words of the lines of a list that are no comments.
 std::set<std::string> listed(const std::string& file) {
   std::set<std::string> names;
-  std::ifstream lines(kFolder + file);
+  std::ifstream lines(oracle_file(file));
   for (std::string line; std::getline(lines, line);) {
     if (!line.empty() && line[0] != '#') names.insert(line.substr(0, line.find(' ')));
   }
@@ -199,7 +201,7 @@ void check_coverage(const std::set<std::string>& names, const std::set<std::stri
 
 TEST_CASE("every builtin gives what NumPy gives, eagerly and compiled", "[oracle]") {
   Totals totals;
-  OracleTolerances tolerances(kFolder + "tolerances.txt");
+  OracleTolerances tolerances(oracle_file("tolerances.txt"));
   uint64_t traces = 0;
   const char* only = std::getenv("TSL_ORACLE_FILE");
   for (const std::string& file : case_files()) {

@@ -41,7 +41,7 @@ std::vector<std::string> short_arguments(const std::string& name) {
 
 }  // namespace
 
-std::string repository() { return fs::exists(TSL_SOURCE_DIR) ? TSL_SOURCE_DIR : "."; }
+std::string repository() { return fs::exists(TSL_SOURCE_DIR "/tests/lang") ? TSL_SOURCE_DIR : "."; }
 
 void in_parallel(size_t count, const std::function<void(size_t)>& work) {
   std::atomic<size_t> next{0};

@@ -184,6 +184,21 @@ void compare_scatter(Devices& devices, const Scattering& s, Op op, Values values
       {devices.random(s.x, values, 1), devices.whole(s.picks, s.index.shape), devices.random(s.updates, values, 2)});
 }
 
+/// Rows that a warp, a block and tiles sort, and none.
+const Shape kSortedShapes[] = {{1},       {300, 2},  {50, 5},   {40, 32},  {9, 33},   {7, 100},  {5, 256}, {3, 1000},
+                               {2, 2048}, {2, 4096}, {2, 4097}, {3, 9000}, {1, 8192}, {2, 5001}, {0, 4},   {4, 0}};
+
+/// Ways to sort: of few values, by their order alone, and of infinities, with the values; ascending and descending.
+constexpr size_t kWaysToSort = 4;
+
+void compare_sort(Devices& devices, const Shape& shape, DType dtype, size_t way) {
+  const Values values = way % 2 ? Values::infinite : Values::few;
+  const bool descending = way >= 2;
+  INFO(describe(dtype, shape) << (descending ? " descending" : ""));
+  const Lying x = plain(shape, dtype);
+  devices.compare(argsort(x, shape.rank() - 1, descending, values == Values::infinite), {devices.random(x, values, 5)});
+}
+
 /// Makes indices of any sign: both select rows.
 int64_t either(Generator& generator, int64_t extent) { return generator.below(2 * extent) - extent; }
 
@@ -219,19 +234,11 @@ TEST_CASE("running sums and products have the CPU's bits", "[cuda]") {
 TEST_CASE("sorting is stable whatever the length", "[cuda]") {
   TSL_NEEDS_GPU();
   Devices devices;
-  const Shape shapes[] = {{1},       {300, 2},  {50, 5},   {40, 32},  {9, 33},   {7, 100}, {5, 256},
-                          {3, 1000}, {2, 2048}, {2, 4096}, {2, 4097}, {3, 9000}, {0, 4},   {4, 0}};
-  for (const Shape& shape : shapes) {
-    for (const DType dtype : kAll) {
-      for (const Values values : {Values::few, Values::infinite}) {
-        for (const bool descending : {false, true}) {
-          INFO(describe(dtype, shape) << (descending ? " descending" : ""));
-          const Lying x = plain(shape, dtype);
-          devices.compare(argsort(x, shape.rank() - 1, descending, values == Values::infinite),
-                          {devices.random(x, values, 5)});
-        }
-      }
-    }
+  // Each of warps, blocks and tiles has four lengths, so that it sorts every dtype in all ways.
+  int turn = 0;
+  for (const Shape& shape : kSortedShapes) {
+    for (size_t i = 0; i < std::size(kAll); ++i) compare_sort(devices, shape, kAll[i], (turn + i) % kWaysToSort);
+    ++turn;
   }
   for (const DType dtype : {DType::boolean, DType::i16, DType::bf16, DType::f64}) {
     for (const Lying& x : ways_to_lie({30, 5, 50}, dtype)) {
@@ -242,6 +249,17 @@ TEST_CASE("sorting is stable whatever the length", "[cuda]") {
     }
     const Lying x = plain({5000, 2}, dtype);
     devices.compare(argsort(x, 0, false), {devices.random(x, Values::special, 7)});
+  }
+}
+
+// Each has kernels of its own, which take minutes to compile.
+TEST_CASE("sorting is stable for every length, dtype and way", "[cuda][all]") {
+  TSL_NEEDS_GPU();
+  Devices devices;
+  for (const Shape& shape : kSortedShapes) {
+    for (const DType dtype : kAll) {
+      for (size_t way = 0; way < kWaysToSort; ++way) compare_sort(devices, shape, dtype, way);
+    }
   }
 }
 
