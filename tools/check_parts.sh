@@ -68,10 +68,10 @@ part_saves() {
   python3 tests/files/power_cuts.py build/release/tsl build/release/tests/libpower_cut.so --seeds 50
 }
 
-# clang: the suite, built with Clang
+# clang: the suite, built with Clang, each file by itself
 part_clang() {
   need clang++-14 clang-14
-  build clang -DCMAKE_C_COMPILER=clang-14 -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_BUILD_TYPE=Release
+  build clang -DCMAKE_C_COMPILER=clang-14 -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_BUILD_TYPE=Release -DTSL_UNITY=OFF
   suite clang --exclude-regex '^cuda_corpus$'
 }
 
