@@ -154,7 +154,7 @@ run_random() {
 part_fuzz() {
   local ran
   run_random fuzz "random programs agree on all tiers" 100000
-  TSL_RANDOM_CALLS=400 build/release/tests/$heavy_tests "[random_calls]"
+  TSL_RANDOM_CALLS=400 TSL_WRAPPING_CALLS=1000 build/release/tests/$heavy_tests "[random_calls]"
   echo "$ran"
 }
 

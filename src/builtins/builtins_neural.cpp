@@ -97,9 +97,12 @@ Value conv_transpose_builtin(Context& context, Args args) {
   }
   for (int i = 0; i < geometry.rank(); ++i) {
     const auto at = static_cast<size_t>(i);
-    const Dim reach = (weights.shape()[kBeforeSpace + i] - 1) * geometry.dilation[at] + 1;
-    const Dim whole = (x.shape()[kBeforeSpace + i] - 1) * geometry.stride[at] + reach;
-    geometry.high[at] = (whole - geometry.low[at] - shape[i]).pin();
+    const auto reach_of = [&](const Tensor& of, int64_t step) {
+      return product_of_extents("conv_transpose", of.shape()[kBeforeSpace + i] - 1, step);
+    };
+    const Dim reach = sum_of_extents("conv_transpose", reach_of(weights, geometry.dilation[at]), 1 - geometry.low[at]);
+    const Dim whole = sum_of_extents("conv_transpose", reach_of(x, geometry.stride[at]), reach);
+    geometry.high[at] = sum_of_extents("conv_transpose", whole, Dim(0) - shape[i]).pin();
   }
   const Attrs attrs{.shape = shape, .conv = make_ref<const ConvGeometry>(geometry)};
   return context.ops().call(Op::conv_input_grad, {x, weights}, attrs);

@@ -24,6 +24,8 @@ uint64_t hash_of(const Node& node) {
       numbers = numbers * 31 + static_cast<uint64_t>(attrs.*field);
   });
   h = mix(h, numbers);
+  h = mix(h, static_cast<uint64_t>(node.dtype));
+  for (const Dim& d : node.shape) h = mix(h, static_cast<uint64_t>(d.hint()));
   if (node.epilogue != Epilogue()) h = mix(h, static_cast<uint64_t>(node.epilogue.activation) * 2 + node.epilogue.bias);
   for (const Bounds& bounds : node.parts.within) {
     for (const Bound& bound : bounds)
@@ -48,11 +50,12 @@ bool same_arg(const Arg& a, const Arg& b) {
   return a.is_tensor() ? same(a.layout, b.layout) : a.scalar == b.scalar && a.symbol == b.symbol;
 }
 
+/// Whether two nodes are one: all that their results depend on is equal, the type included. Calls whose operands are
+/// host numbers may have equal operands and attributes, and other dtypes.
 bool same_call(const Node& a, const Node& b) {
-  return a.op == b.op && a.result == b.result &&
+  return a.op == b.op && a.result == b.result && a.dtype == b.dtype && same(a.shape, b.shape) &&
          std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), same_arg) && a.attrs == b.attrs &&
-         a.epilogue == b.epilogue && a.parts == b.parts &&
-         (!a.has_parts() || (a.dtype == b.dtype && same(a.shape, b.shape)));
+         a.epilogue == b.epilogue && a.parts == b.parts;
 }
 
 }  // namespace

@@ -40,6 +40,26 @@ Dim element_count(const Shape& shape) {
   return count;
 }
 
+namespace {
+
+[[noreturn]] void fail_on_extent(std::string_view op, Dim a, char sign, Dim b) {
+  fail(ErrorName::integer_overflow, "{}: an extent of {} {} {} does not fit 64 bits", op, a.hint(), sign, b.hint());
+}
+
+}  // namespace
+
+Dim sum_of_extents(std::string_view op, Dim a, Dim b) {
+  int64_t sum;
+  if (__builtin_add_overflow(a.hint(), b.hint(), &sum)) fail_on_extent(op, a, '+', b);
+  return a + b;
+}
+
+Dim product_of_extents(std::string_view op, Dim a, Dim b) {
+  int64_t product;
+  if (__builtin_mul_overflow(a.hint(), b.hint(), &product)) fail_on_extent(op, a, '*', b);
+  return a * b;
+}
+
 std::string to_string(const Shape& shape) {
   std::string text = "[";
   for (int i = 0; i < shape.rank(); ++i) {

@@ -70,6 +70,9 @@ using Shape = Dims;
 
 /// Returns the number of elements. Throws Failure (memory) if it exceeds int64.
 Dim element_count(const Shape& shape);
+/// Adds or multiplies extents of an op's result. Fails (value) where the result does not fit 64 bits: Dim wraps around.
+Dim sum_of_extents(std::string_view op, Dim a, Dim b);
+Dim product_of_extents(std::string_view op, Dim a, Dim b);
 /// Formats a shape: "[128, 784]".
 std::string to_string(const Shape& shape);
 Dims contiguous_strides(const Shape& shape);

@@ -16,14 +16,15 @@ int64_t as_limit(uint64_t memory) {
 }
 
 std::optional<int64_t> count_if_representable(const Shape& shape) {
-  int64_t count = 1;
-  bool overflows = false;
+  int64_t count = 1, signs = 0;
+  bool overflows = false, is_empty = false;
   for (const Dim& extent : shape) {
-    if (extent.hint() == 0) return 0;
+    signs |= extent.hint();
+    is_empty |= extent.hint() == 0;
     overflows |= __builtin_mul_overflow(count, extent.hint(), &count);
   }
-  if (overflows) return std::nullopt;
-  return count;
+  if (signs < 0 || (overflows && !is_empty)) return std::nullopt;
+  return is_empty ? 0 : count;
 }
 
 std::string format_bytes(double bytes) {
@@ -40,6 +41,8 @@ void check_size(std::string_view op, DType dtype, const Shape& shape, const Size
   const int64_t item = static_cast<int64_t>(size_of(dtype));
   const std::optional<int64_t> count = count_if_representable(shape);
   if (count && *count <= limits.bytes / item && *count <= limits.elements) return;
+  if (std::any_of(shape.begin(), shape.end(), [](const Dim& extent) { return extent.hint() < 0; }))
+    fail(ErrorName::negative_size, "{}: {} has a negative extent", op, describe(dtype, shape));
   if (limits.elements < kMaxTensorBytes && (!count || *count > limits.elements))
     end_program(ErrorName::element_limit, fmt::format("{}: a tensor may have {} elements, and {} has more", op,
                                                       limits.elements, describe(dtype, shape)));

@@ -19,7 +19,7 @@ int64_t memory_limit();
 /// Returns the most bytes of a tensor on a device of this memory.
 int64_t as_limit(uint64_t memory);
 
-/// Returns the product of the extents' hints; null if it exceeds int64.
+/// Returns the product of the extents' hints; null if it exceeds int64, or an extent is negative.
 std::optional<int64_t> count_if_representable(const Shape& shape);
 
 /// The most that a tensor may have.
@@ -28,7 +28,8 @@ struct SizeLimits {
   int64_t elements = kMaxTensorBytes;  // what the host program allows
 };
 
-/// Throws Failure (memory, or limit, which the program cannot catch) if a result of this type exceeds the limits.
+/// Throws Failure if a result of this type exceeds the limits (memory, or limit, which the program cannot catch), or
+/// has a negative extent (value).
 void check_size(std::string_view op, DType dtype, const Shape& shape, const SizeLimits& limits);
 
 /// Formats a size: "16.0 TiB".

@@ -103,6 +103,9 @@ struct ConvGeometry : Counted {
   int64_t groups = 1;
 
   int rank() const { return static_cast<int>(stride.size()); }
+  /// Returns an equal geometry for an input x [batch, channels, space…], whose strides and dilations are at most the
+  /// padded extents: a greater one is that of a single window, or of a single tap.
+  ConvGeometry clamped(const Shape& x) const;
   /// Returns all numbers, by which calls are compared and stored; the second function, a geometry of these.
   std::vector<int64_t> numbers() const;
   static Ref<const ConvGeometry> of(std::span<const int64_t> numbers);

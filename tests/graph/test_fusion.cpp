@@ -31,6 +31,17 @@ TEST_CASE("equal calls are one node") {
   CHECK(add(g, Op::mul, {read(g, a), read(g, b)}) != add(g, Op::mul, {read(g, b), read(g, a)}));
 }
 
+TEST_CASE("equal calls with results of other types are two nodes") {
+  Graph g;
+  const Arg mask = read(g, input(g, {4}, DType::boolean));
+  const auto choice = [&](DType dtype, const Shape& shape) {
+    return g.add(op_def(Op::where), {mask, number(1), number(2)}, {}, {dtype, shape}, Span{}, 0);
+  };
+  CHECK(choice(DType::f32, {4}) == choice(DType::f32, {4}));
+  CHECK(choice(DType::f32, {4}) != choice(DType::f64, {4}));
+  CHECK(choice(DType::f32, {4}) != choice(DType::f32, {1, 4}));
+}
+
 TEST_CASE("refine finds the coarsest common loops") {
   CHECK(same(*refine({6, 4}, {2, 12}), Dims{2, 3, 4}));
   CHECK(same(*refine({1, 5}, {5, 1}), Dims{5}));

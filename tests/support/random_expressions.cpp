@@ -289,7 +289,22 @@ std::string Expressions::tensor(const std::string& dtype, const Extents& shape, 
   }
 }
 
+/// Makes an op of constants beside the same op of the same numbers in another dtype.
+std::string Expressions::of_constants(const std::string& dtype, const Extents& shape) {
+  std::string mask = variable("bool", shape);
+  if (mask.empty() || random_.chance(20)) {
+    const std::string count = shape.empty() ? "1" : fmt::format("{}", fmt::join(shape, " * "));
+    mask = fmt::format("(reshape(arange({}), {}) % 2 == 0)", count, to_text(shape));
+  }
+  const std::string form = random_.pick({"where({0}, {1}(1), {1}(2))", "where({0}, full({2}, 2, dtype: {1}), {1}(0))",
+                                         "where({0}, ones({2}, dtype: {1}), 0)", "{1}({0})", "full({2}, 3, dtype: {1})",
+                                         "clamp(full({2}, 3, dtype: {1}), 1, 2)"});
+  const auto of = [&](const std::string& type) { return fmt::format(fmt::runtime(form), mask, type, to_text(shape)); };
+  return fmt::format("({} {} {}({}))", of(dtype), dtype == "bool" ? "^" : "+", dtype, of(any_dtype()));
+}
+
 std::string Expressions::elementwise(const std::string& dtype, const Extents& shape, int depth) {
+  if (random_.chance(4)) return of_constants(dtype, shape);
   if (random_.chance(12)) {
     const std::string condition = tensor("bool", broadcastable(shape), depth - 1);
     const std::string otherwise = dtype != "bool" && random_.chance(30)

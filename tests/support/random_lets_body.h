@@ -84,6 +84,7 @@ class LetsBody {
   bool cast();
   bool from_integers();
   bool random_numbers();
+  bool constants();
 
   bool rolled();
   bool reversed();

@@ -173,4 +173,22 @@ bool LetsBody::random_numbers() {
   return declare(fmt::format("{}(rand({}))", base_, to_text(a->shape)), base_, a->shape, 1);
 }
 
+/// Makes an op of constants in two dtypes, beside one another.
+bool LetsBody::constants() {
+  const std::optional<Let> mask = find([](const Let& l) { return l.dtype == "bool"; });
+  const std::optional<Let> a = mask ? mask : operand(1);
+  if (!a) return false;
+  const std::string shape = to_text(a->shape);
+  const std::string choice = random_.pick({"where({0}, {1}(1), {1}(2))", "where({0}, full({2}, 2, dtype: {1}), 0)",
+                                           "where({0}, {1}(3), full({2}, 1, dtype: {1}))", "{1}({0})"});
+  const std::string form = mask ? choice : random_.pick({"full({2}, 3, dtype: {1})", "ones({2}, dtype: {1}) * 2"});
+  const auto add = [&](const std::string& dtype) {
+    return declare(fmt::format(fmt::runtime(form), a->name, dtype, shape), dtype, a->shape, 3);
+  };
+  const auto any = [&] {
+    return random_.pick({"bool", "u8", "i8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "f64"});
+  };
+  return add(random_.chance(50) ? base_ : any()) && add(any());
+}
+
 }  // namespace tsl

@@ -247,6 +247,12 @@ TEST_CASE_METHOD(Fixture, "putting together and taking apart") {
   REQUIRE(error(Op::concat, {f({2, 3}), f({3})}, {.axis = 0}) ==
           "shape: concat: f32[2, 3] and f32[3] differ beside axis 0");
   REQUIRE(error(Op::concat, {}, {.axis = 0}) == "value: concat: nothing to put together");
+  const Tensor empty = f({INT64_MAX, 0});
+  REQUIRE(error(Op::concat, {empty, empty}, {.axis = 0}) ==
+          "value: concat: an extent of 9223372036854775807 + 9223372036854775807 does not fit 64 bits");
+  const std::vector<Operand> parts(1 << 19, Operand(expand(ops, f({1}), {kMaxTensorBytes / 4})));
+  REQUIRE(failure_of([&] { ops.call(Op::concat, parts, {.axis = 0}); }) ==
+          "value: concat: an extent of 9223354444668731392 + 17592186044416 does not fit 64 bits");
 
   const Attrs row = with_view(select(Layout::contiguous({4, 3}), 0, 1));
   REQUIRE(call(Op::assign_view, {f({4, 3}), f({3})}, row) == "f32[4, 3]");

@@ -135,7 +135,8 @@ Results batch_matmul(const BatchCall& call) {
   if (b.rank() != 2 || is_of_batch(call, call.inputs[0])) return batch_leading(call);
   const Dim size = call.batch->size(), columns = b.shape()[1];
   const Tensor side_by_side = permute(ops, Tensor(b->examples), {1, 0, 2});
-  const Tensor product = matmul(ops, a, reshape(ops, side_by_side, {b.shape()[0], size * columns}));
+  const Tensor product =
+      matmul(ops, a, reshape(ops, side_by_side, {b.shape()[0], product_of_extents("matmul", size, columns)}));
   return {permute(ops, reshape(ops, product, {a.shape()[0], size, columns}), {1, 0, 2})};
 }
 

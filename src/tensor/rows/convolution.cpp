@@ -1,5 +1,8 @@
 // Defines convolutions and their derivatives, each of which is one of the three.
+#include <algorithm>
+
 #include "base/error_names.h"
+#include "tensor/limits.h"
 #include "tensor/rows/op_rows.h"
 
 namespace tsl {
@@ -18,6 +21,18 @@ Ref<const ConvGeometry> ConvGeometry::of(std::span<const int64_t> numbers) {
   Ints* const parts[] = {&geometry->stride, &geometry->dilation, &geometry->low, &geometry->high};
   for (size_t i = 0; i < 4; ++i) *parts[i] = Ints(numbers.subspan(1 + i * rank, rank));
   return geometry.release();
+}
+
+ConvGeometry ConvGeometry::clamped(const Shape& x) const {
+  ConvGeometry result = *this;
+  const int before = x.rank() - rank();
+  for (int i = 0; i < rank(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    const int64_t most = std::max<int64_t>(x[before + i].hint() + low[at] + high[at], 1);
+    result.stride[at] = std::min(stride[at], most);
+    result.dilation[at] = std::min(dilation[at], most);
+  }
+  return result;
 }
 
 namespace rows {
@@ -60,10 +75,19 @@ void check_ranks(const OpDef& op, Operands operands, const ConvGeometry& geometr
 void check_channels(const OpDef& op, const Tensor& x, Dim channels, Dim outputs, Dim in_group, int64_t groups) {
   if (!(outputs / groups * groups == outputs))
     fail(ErrorName::shape_mismatch, "{}: {} groups do not divide {} channels", op.name, groups, outputs.hint());
-  if (!(channels == in_group * groups)) {
+  if (!(channels == product_of_extents(op.name, in_group, groups))) {
     fail(ErrorName::shape_mismatch, "{}: {} has {} channels, but the weights take {} in each of {} groups", op.name,
          describe(x), channels.hint(), in_group.hint(), groups);
   }
+}
+
+/// Returns an axis with its padding. No padding is wider than any memory, so that places in windows fit an int.
+Dim padded_extent(const OpDef& op, Dim extent, int64_t low, int64_t high) {
+  for (const int64_t width : {low, high}) {
+    if (width <= kMaxTensorBytes && width >= -kMaxTensorBytes) continue;
+    fail(ErrorName::argument_out_of_range, "{}: a padding of {} is beyond any memory", op.name, width);
+  }
+  return sum_of_extents(op.name, extent, low + high);
 }
 
 /// Returns the number of windows on each axis.
@@ -73,7 +97,7 @@ Shape windows_of(const OpDef& op, const Shape& space, const Shape& taps, const C
     const auto at = static_cast<size_t>(i);
     if (geometry.stride[at] < 1 || geometry.dilation[at] < 1)
       fail(ErrorName::argument_out_of_range, "{}: stride and dilation must be positive", op.name);
-    const Dim padded = space[i] + (geometry.low[at] + geometry.high[at]);
+    const Dim padded = padded_extent(op, space[i], geometry.low[at], geometry.high[at]);
     int64_t reach = 0;
     const int64_t taps_here = taps[i].pin();
     if (taps_here < 1 || __builtin_mul_overflow(taps_here - 1, geometry.dilation[at], &reach) ||
@@ -128,7 +152,7 @@ TensorType infer_input_grad(Operands operands, const Attrs& attrs) {
   const ConvGeometry& geometry = geometry_of(op, attrs);
   check_ranks(op, operands, geometry);
   const Tensor &grad = operands[0].tensor, &weights = operands[1].tensor;
-  const Dim channels = weights.shape()[1] * geometry.groups;
+  const Dim channels = product_of_extents(op.name, weights.shape()[1], geometry.groups);
   check_channels(op, grad, channels, grad.shape()[1], weights.shape()[1], geometry.groups);
   if (!(grad.shape()[1] == weights.shape()[0])) {
     fail(ErrorName::shape_mismatch, "{}: {} has not the {} channels of the weights", op.name, describe(grad),
@@ -194,7 +218,7 @@ Tensor examples_of(const BatchCall& call, size_t operand) {
 Tensor join_axes(Ops& ops, const Tensor& x, int axis) {
   const Tensor moved = move_axis(ops, x, 0, axis);
   Shape shape = moved.shape();
-  shape[axis] = shape[axis] * shape[axis + 1];
+  shape[axis] = product_of_extents("vmap", shape[axis], shape[axis + 1]);
   shape.erase(axis + 1);
   return reshape(ops, moved, shape);
 }
@@ -211,7 +235,7 @@ Tensor split_axis(Ops& ops, const Tensor& x, int axis, Dim examples) {
 Tensor as_groups(const BatchCall& call) {
   const Dim size = call.batch->size();
   auto geometry = std::make_unique<ConvGeometry>(*call.attrs.conv);
-  geometry->groups *= size.pin();
+  geometry->groups = product_of_extents(call.op.name, geometry->groups, size.pin()).hint();
   Attrs attrs = call.attrs;
   attrs.conv = Ref<const ConvGeometry>(geometry.release());
   const int second = call.op.op == Op::conv_weight_grad ? 1 : 0, result = call.op.op == Op::conv_weight_grad ? 0 : 1;

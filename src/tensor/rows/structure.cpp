@@ -50,7 +50,7 @@ TensorType infer_concat(Operands operands, const Attrs& attrs) {
                 fmt::format("concat: {} and {} differ beside axis {}", describe(first), describe(operand), axis),
                 hints_for_parts(operands));
     }
-    shape[axis] = shape[axis] + other[axis];
+    shape[axis] = sum_of_extents("concat", shape[axis], other[axis]);
   }
   return {first.dtype(), shape};
 }

@@ -14,6 +14,8 @@ namespace tsl::cpu {
 namespace {
 
 constexpr int64_t kStripElements = 4096;  // of a copied strip, about: it stays in the first cache
+constexpr double kMostMargins =
+    1 << 24;  // elements between the taps of a filter: those of a strip's margins fit memory
 constexpr int64_t kItemWork = 64 * 1024;  // products of an item of small channels, at least
 
 /// How the strips of a pass are copied.
@@ -169,9 +171,21 @@ void write_strip(const WindowPass& pass, T* plane, const T* from, int64_t width,
   }
 }
 
+/// Whether strips stay small: taps that are far apart make wide margins, in which windows read little.
+bool copies_little(const WindowPass& pass) {
+  double elements = static_cast<double>(pass.shifts[0].size());
+  for (int axis = 1; axis < kConvAxes; ++axis) {
+    const auto [least, most] = std::minmax_element(pass.shifts[axis].begin(), pass.shifts[axis].end());
+    elements *= static_cast<double>(*most - *least + 1);
+  }
+  return elements <= kMostMargins;
+}
+
 }  // namespace
 
-bool suits_filters(const WindowPass& pass) { return pass.channels == 1 && pass.groups > 1 && pass.rows <= 2; }
+bool suits_filters(const WindowPass& pass) {
+  return pass.channels == 1 && pass.groups > 1 && pass.rows <= 2 && copies_little(pass);
+}
 
 size_t bytes_for_filters(const WindowPass& pass, size_t element, size_t lanes) {
   const Strips strips(pass, static_cast<int64_t>(lanes));

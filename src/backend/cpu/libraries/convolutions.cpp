@@ -36,7 +36,7 @@ ConvShape shape_of(const graph::Node& node) {
                      : is_weight ? b
                                  : node.shape,
               &weights = is_weight ? node.shape : b;
-  const ConvGeometry& geometry = *node.attrs.conv;
+  const ConvGeometry geometry = node.attrs.conv->clamped(in);
   return {in[0].hint(),
           geometry.groups,
           in[1].hint() / geometry.groups,

@@ -1,6 +1,7 @@
 // Generates products that no library computes: of integers (integer_product.cuh), and convolutions (convolution.cuh).
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "backend/cuda/codegen/op.h"
 
@@ -64,6 +65,8 @@ constexpr int64_t kEnoughFilters = 2048, kWindowsOfFilter = 2048;
 // Filters of more taps are not written out: their sums would not fit into registers.
 constexpr int64_t kMostTaps = 64;
 constexpr int64_t kRowsOfFilter = 4;  // as Filter::kRows
+// Along an axis: a place in a window, which is at most twice as far, fits an index of 32 bits.
+constexpr int64_t kMostReach = INT32_MAX / 4;
 
 using Space = std::array<int64_t, kSpace>;
 
@@ -94,7 +97,8 @@ class ConvGenerator {
                        : of_weights ? b
                                     : node_.shape,
                 &weights = of_weights ? node_.shape : b;
-    groups_ = node_.attrs.conv->groups;
+    geometry_ = node_.attrs.conv->clamped(in);
+    groups_ = geometry_.groups;
     batch_ = in[0].hint();
     in_channels_ = in[1].hint() / groups_;
     out_channels_ = weights[0].hint() / groups_;
@@ -124,7 +128,7 @@ class ConvGenerator {
     const int64_t columns = batch_ * product_of(of_input ? in_ : out_);
     const bool is_alone = rows < kFewestRows && groups_ > 1;
     const int64_t count = element_count(node_.shape).hint();
-    KernelWriter writer = op_.writer(convolution_templates(), count);
+    KernelWriter writer = writer_for(count);
     declare(writer);
     const char* const of = of_input ? "true" : "false";
     int64_t threads = count;  // where each computes elements alone
@@ -156,10 +160,25 @@ class ConvGenerator {
       return generate_parts(generated, filter() + (is_plane() ? "::gradient_rows" : "::gradient"), pairs,
                             parts_of(pairs, kEnoughFilters, windows / kWindowsOfFilter));
     }
-    KernelWriter writer = op_.writer(convolution_templates(), windows);
+    KernelWriter writer = writer_for(windows);
     declare(writer);
     writer.line("gradient_element(shape, a, b, {}, block_x);", writer.buffer(op_.out()));
     generated.kernels.push_back(writer.finish("", element_count(node_.shape).hint(), kProductsThreads));
+  }
+
+  /// Returns the most places along an axis that windows reach, which an index must hold.
+  int64_t reach() const {
+    int64_t most = 0;
+    for (int i = 0; i < geometry_.rank(); ++i) {
+      const auto at = static_cast<size_t>(i);
+      const int64_t extent = in_[kSpace - static_cast<size_t>(geometry_.rank() - i)];
+      most = std::max(most, extent + std::abs(geometry_.low[at]) + std::abs(geometry_.high[at]));
+    }
+    return most;
+  }
+  KernelWriter writer_for(int64_t elements) const {
+    const int64_t reached = reach();
+    return op_.writer(convolution_templates(), std::max(elements, reached > kMostReach ? 2 * reached : 0));
   }
 
   static int64_t parts_of(int64_t blocks, int64_t enough, int64_t most) {
@@ -169,7 +188,7 @@ class ConvGenerator {
   /// Sums windows in parts by a function of so many blocks each, and then the parts.
   void generate_parts(GeneratedKernels& generated, const std::string& function, int64_t blocks, int64_t parts) {
     const int64_t count = element_count(node_.shape).hint();
-    KernelWriter writer = op_.writer(convolution_templates(), std::max(batch_ * product_of(out_), parts * count));
+    KernelWriter writer = writer_for(std::max(batch_ * product_of(out_), parts * count));
     declare(writer);
     if (parts == 1) {
       writer.line("{}(shape, a, b, {}, 1, block_x);", function, writer.buffer(op_.out()));
@@ -187,16 +206,16 @@ class ConvGenerator {
     generated.kernels.push_back(adder.finish("add", ceil_div(count, kProductsThreads), kProductsThreads));
   }
 
-  bool is_filter() const { return product_of(taps_) <= kMostTaps; }
+  bool is_filter() const { return product_of(taps_) <= kMostTaps && reach() <= kMostReach; }
   /// Whether a filter slides over planes of enough rows: threads compute several.
   bool is_plane() const {
-    return is_filter() && in_[0] == 1 && out_[0] == 1 && taps_[0] == 1 && node_.attrs.conv->low.size() < kSpace &&
+    return is_filter() && in_[0] == 1 && out_[0] == 1 && taps_[0] == 1 && geometry_.low.size() < kSpace &&
            std::min(in_[1], out_[1]) >= kRowsOfFilter;
   }
-  bool has_stride_1() const { return product_of(space_of(node_.attrs.conv->stride, 1)) == 1; }
+  bool has_stride_1() const { return product_of(space_of(geometry_.stride, 1)) == 1; }
   /// Returns the filter with these taps, strides and dilations, numbers of the source.
   std::string filter() const {
-    const Space stride = space_of(node_.attrs.conv->stride, 1), dilation = space_of(node_.attrs.conv->dilation, 1);
+    const Space stride = space_of(geometry_.stride, 1), dilation = space_of(geometry_.dilation, 1);
     return fmt::format("Filter<{}, {}, {}, {}, {}, {}, {}, {}>", taps_[0], taps_[1], taps_[2], stride[0], stride[1],
                        stride[2], dilation[1], dilation[2]);
   }
@@ -204,16 +223,15 @@ class ConvGenerator {
   /// Declares the shape and the operands. Each number is a parameter of its own, so that all convolutions of a dtype
   /// share a kernel.
   void declare(KernelWriter& writer) const {
-    const ConvGeometry& geometry = *node_.attrs.conv;
     const auto axes = [&](const char* role, const char* role_y, const char* role_x, const Space& values) {
       return fmt::format("{{{}, {}, {}}}", writer.number(role, values[0]), writer.number(role_y, values[1]),
                          writer.number(role_x, values[2]));
     };
     const std::string in = axes("in_z", "in_y", "in_x", in_), out = axes("out_z", "out_y", "out_x", out_),
                       taps = axes("taps_z", "taps_y", "taps_x", taps_),
-                      stride = axes("stride_z", "stride_y", "stride_x", space_of(geometry.stride, 1)),
-                      dilation = axes("dilation_z", "dilation_y", "dilation_x", space_of(geometry.dilation, 1)),
-                      low = axes("low_z", "low_y", "low_x", space_of(geometry.low, 0));
+                      stride = axes("stride_z", "stride_y", "stride_x", space_of(geometry_.stride, 1)),
+                      dilation = axes("dilation_z", "dilation_y", "dilation_x", space_of(geometry_.dilation, 1)),
+                      low = axes("low_z", "low_y", "low_x", space_of(geometry_.low, 0));
     writer.line("const ConvShape shape = {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}};", writer.number("batch", batch_),
                 writer.number("groups", groups_), writer.number("ins", in_channels_),
                 writer.number("outs", out_channels_), in, out, taps, stride, dilation, low);
@@ -238,6 +256,7 @@ class ConvGenerator {
 
   const OpKernel& op_;
   const graph::Node& node_;
+  ConvGeometry geometry_;
   int64_t groups_ = 1, batch_ = 0, in_channels_ = 0, out_channels_ = 0;
   Space in_{}, out_{}, taps_{};
 };
