@@ -297,7 +297,7 @@ TEST_CASE("every exit of a try runs its finally once, also one with loops that a
 
 TEST_CASE("nests of all statements do what a model says, on all tiers", "[nests]") {
   const char* given = std::getenv("TSL_RANDOM_NESTS");
-  const int programs = given ? std::atoi(given) : 30;
+  const int programs = given ? std::atoi(given) : 6;
   for (int seed = 0; seed < programs; ++seed) {
     Drawing drawing(static_cast<uint32_t>(seed));
     std::vector<std::vector<Node>> functions;
