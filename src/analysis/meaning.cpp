@@ -28,13 +28,14 @@ Callee Meanings::callee(const Cursor& cursor, size_t bracket) {
 }
 
 std::string declaration_of(Names& names, const Value& callee) {
-  if (callee.is(Tag::builtin)) {
-    const BuiltinFunction& native = callee.as<BuiltinFunction>();
+  const Value* at = &callee;
+  for (; at->is(Tag::builtin); at = &at->as<BuiltinFunction>().bound[0]) {
+    const BuiltinFunction& native = at->as<BuiltinFunction>();
     const bool forwards = native.builtin->forwards && !native.bound.empty();
-    return forwards ? declaration_of(names, native.bound[0]) : std::string(native.builtin->signature);
+    if (!forwards) return std::string(native.builtin->signature);
   }
-  if (callee.is(Tag::function)) return declaration_text(*callee.as<Function>().info, names.sources());
-  return callee.is(Tag::dtype) ? fmt::format("{}(x: array)", name_of(callee.dtype())) : "";
+  if (at->is(Tag::function)) return declaration_text(*at->as<Function>().info, names.sources());
+  return at->is(Tag::dtype) ? fmt::format("{}(x: array)", name_of(at->dtype())) : "";
 }
 
 std::vector<ByteRange> parameter_ranges(const std::string& declaration) {

@@ -97,16 +97,16 @@ Excerpt in_columns(Excerpt shown) {
 }
 
 Excerpt excerpt(std::string_view line, size_t before, size_t width) {
-  std::vector<size_t> starts;  // where each code point begins
-  for (size_t i = 0; i < line.size(); ++i) {
-    if (starts_code_point(line[i])) starts.push_back(i);
-  }
-  Excerpt shown{std::string(line), before, width};
-  if (starts.size() > kMaxShown) {
-    const size_t first = std::min(before > kShownBefore ? before - kShownBefore : 0, starts.size() - kMaxShown);
+  const auto count = static_cast<size_t>(std::count_if(line.begin(), line.end(), starts_code_point));
+  Excerpt shown{"", before, width};
+  if (count <= kMaxShown) {
+    shown.text = line;
+  } else {
+    const size_t first = std::min(before > kShownBefore ? before - kShownBefore : 0, count - kMaxShown);
     const size_t end = first + kMaxShown;
-    const bool is_cut = end < starts.size();
-    shown.text = line.substr(starts[first], (is_cut ? starts[end] : line.size()) - starts[first]);
+    const bool is_cut = end < count;
+    line.remove_prefix(start_of(line, first));
+    shown.text = line.substr(0, start_of(line, kMaxShown));
     if (first > 0) shown.text = "…" + shown.text;
     if (is_cut) shown.text += "…";
     shown.before = before - first + (first > 0 ? 1 : 0);

@@ -17,9 +17,11 @@ namespace tsl {
 
 namespace {
 
-// RE2 cannot be interrupted, so a single search must not take long: at worst, each byte meets each part of the pattern.
+// RE2 cannot be interrupted, so a single search must not take long: at worst, each byte meets each part of the pattern,
+// and each meeting copies the places of all groups.
 constexpr size_t kMaxText = size_t{1} << 24;
 constexpr size_t kMaxWork = size_t{1} << 28;
+constexpr size_t kGroupsPerWork = 4;  // copied in the time of one meeting
 constexpr size_t kMaxPattern = size_t{1} << 12;
 constexpr int64_t kMaxPatternMemory = int64_t{1} << 22;  // of a pattern, with the states that a search makes
 constexpr size_t kKeptPatterns = 16;
@@ -60,7 +62,9 @@ std::shared_ptr<const re2::RE2> pattern_of(Context& context, const Value& v) {
 
 const String& searched_text(Context& context, const Value& v, const re2::RE2& pattern) {
   const String& text = expect_text(context, v, "the text");
-  const size_t most = std::min(kMaxText, kMaxWork / static_cast<size_t>(std::max(pattern.ProgramSize(), 1)));
+  const auto parts = static_cast<size_t>(std::max(pattern.ProgramSize(), 1));
+  const auto groups = static_cast<size_t>(pattern.NumberOfCapturingGroups());
+  const size_t most = std::min(kMaxText, kMaxWork / (parts * (1 + groups / kGroupsPerWork)));
   if (text.text.size() <= most) return text;
   fail_argument(ErrorName::argument_out_of_range, "text",
                 fmt::format("this pattern is matched with texts of at most {} bytes, not {}", most, text.text.size()),

@@ -1,6 +1,7 @@
 // Compiles one function. Internal to function_compiler_*.cpp.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <vector>
@@ -36,12 +37,17 @@ class FunctionCompiler {
     uint16_t index = 0;
   };
 
-  /// A `try` whose code is being compiled.
+  /// How a `try` is left besides its end and an error.
+  enum class Exit : uint8_t { break_, continue_, return_ };
+
+  /// A `try` with `finally` whose code is being compiled.
   struct Attempt {
-    const ast::Block* last;  // of `finally`; null for the part with `catch`
-    size_t loops;            // around it
-    uint32_t begin;
-    std::vector<std::pair<uint32_t, uint32_t>> gaps;  // code of a jump out of it, whose errors it does not catch
+    size_t loops;               // around it
+    Reg state;                  // holds how it is left, see Opcode::guard
+    Reg returned;               // holds the value of a return out of it
+    std::array<bool, 3> exits;  // by Exit: those that occur
+    JumpList jumps;             // of them, to the `finally` block
+    bool has(Exit exit) const { return exits[static_cast<size_t>(exit)]; }
   };
 
   struct LoopContext {
@@ -165,10 +171,9 @@ class FunctionCompiler {
   void caught(const ast::TryExpr& e, std::optional<Reg> dst);
   void guarded(const ast::TryExpr& e, std::optional<Reg> dst);
   void part(const ast::Block& block, std::optional<Reg> dst);
-  void add_handlers(const Attempt& attempt, uint32_t end, Handler handler);
-  JumpList leave(size_t loops);
-  void jump_out(JumpList& targets, Span span);
-  void left(const JumpList& begins);
+  void continue_exit(const Attempt& attempt, Exit exit, Span span);
+  void add_handler(const Handler& handler);
+  void leave(Exit exit, Span span, Reg value = 0);
 
   ModuleCompilation& module_;
   const ast::Function& function_;
@@ -179,7 +184,7 @@ class FunctionCompiler {
   std::vector<bool> bound_;                   // registers that hold a variable in scope
   std::vector<VariableSlot> variable_slots_;  // of the function's own variables, by their index
   std::vector<LoopContext> loops_;
-  std::vector<Attempt> attempts_;  // around the code that is compiled, the innermost last
+  std::vector<Attempt> attempts_;  // those with `finally` around the code that is compiled, the innermost last
   std::map<const ast::Variable*, uint16_t> capture_indices_;
   std::map<const ast::Variable*, uint16_t> global_indices_;
   std::map<std::pair<int, uint64_t>, uint32_t> number_constants_;

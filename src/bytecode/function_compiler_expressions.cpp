@@ -61,9 +61,10 @@ FunctionCompiler::Reg FunctionCompiler::operand(const Expr& e) {
 /// As operand(), but the value survives the evaluation of `later`, which may assign to variables.
 FunctionCompiler::Reg FunctionCompiler::early_operand(const Expr& e, std::initializer_list<const Expr*> later) {
   Reg reg = 0;
+  const bool is_variable = plain_register(e, reg);
   const bool may_change =
-      std::any_of(later.begin(), later.end(), [](const Expr* l) { return contains_statements(*l); });
-  if (!may_change || !plain_register(e, reg)) return operand(e);
+      is_variable && std::any_of(later.begin(), later.end(), [](const Expr* l) { return contains_statements(*l); });
+  if (!may_change) return is_variable ? reg : operand(e);
   reg = allocate(e.span);
   into(e, reg);
   return reg;

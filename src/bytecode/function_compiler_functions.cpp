@@ -2,7 +2,9 @@
 #include <bit>
 #include <optional>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
+#include "base/run_watch.h"
 #include "bytecode/declaration.h"
 #include "bytecode/function_compiler.h"
 #include "bytecode/liveness.h"
@@ -211,6 +213,10 @@ uint16_t FunctionCompiler::narrow(size_t index, Span span, const char* what) con
 }
 
 uint32_t FunctionCompiler::emit(Opcode op, Span span, uint32_t a, uint32_t b, uint32_t c, uint8_t extra) {
+  constexpr int64_t kInstructionWork = 256;
+  count_work(kInstructionWork);
+  if (proto_->code.size() == proto_->code.capacity())
+    require_host_bytes(3 * proto_->code.capacity() * (sizeof(Instruction) + sizeof(Span)));
   Instruction i;
   i.op = op;
   i.a = narrow(a, span, "values");

@@ -76,8 +76,8 @@ void FunctionCompiler::statement(const Stmt& s) {
     case StmtKind::return_: return return_value(as<ReturnStmt>(s).value, s.span);
     case StmtKind::while_: return while_loop(as<WhileStmt>(s));
     case StmtKind::for_: return for_loop(as<ForStmt>(s));
-    case StmtKind::break_: return jump_out(loops_.back().breaks, s.span);
-    case StmtKind::continue_: return jump_out(loops_.back().continues, s.span);
+    case StmtKind::break_: return leave(Exit::break_, s.span);
+    case StmtKind::continue_: return leave(Exit::continue_, s.span);
     case StmtKind::import: return import(as<ImportStmt>(s));
   }
 }
@@ -98,10 +98,10 @@ void FunctionCompiler::return_value(const Expr* value, Span span) {
   if (value && value->kind == ExprKind::block) return return_block(*as<BlockExpr>(*value).block);
   Scope scope(*this);
   Reg reg = 0;
-  const bool is_left = !attempts_.empty();  // by way of `finally` blocks, which may change variables
-  if (value && is_left) {
-    reg = allocate(span);
-    into(*value, reg);
+  if (!attempts_.empty()) {  // by way of `finally`, which may change variables
+    reg = attempts_.back().returned;
+    if (value) into(*value, reg);
+    else load_constant(Value(), reg, span);
   } else if (value) {
     reg = operand(*value);
   } else {
@@ -109,9 +109,7 @@ void FunctionCompiler::return_value(const Expr* value, Span span) {
     load_constant(Value(), reg, span);
   }
   if (function_.returns) emit(Opcode::check_result, value ? value->span : span, reg);
-  const JumpList begins = leave(0);
-  emit(Opcode::return_, span, reg);
-  left(begins);
+  leave(Exit::return_, span, reg);
 }
 
 /// Compiles `return if …`: each branch returns separately.
@@ -467,11 +465,9 @@ void FunctionCompiler::caught(const TryExpr& e, std::optional<Reg> dst) {
   Scope scope(*this);
   Handler handler;
   handler.reg = allocate(e.span);  // below the block's registers, which are free when it is set
-  attempts_.push_back({nullptr, loops_.size(), here(), {}});
+  handler.begin = here();
   part(*e.body, dst);
-  const Attempt attempt = std::move(attempts_.back());
-  attempts_.pop_back();
-  const uint32_t end = here();
+  handler.end = here();
   JumpList done;
   jump(done, e.span);
   handler.handler = here();
@@ -482,72 +478,67 @@ void FunctionCompiler::caught(const TryExpr& e, std::optional<Reg> dst) {
   }
   part(*e.handler, dst);
   patch_here(done);
-  add_handlers(attempt, end, handler);
+  add_handler(handler);
 }
 
-/// Compiles a `try` and its `finally`, which is compiled for each way out: the end, an error, and jumps (leave()).
+/// Compiles a `try` and its `finally`. There is one copy of the block, however the `try` is left: a register holds nil,
+/// the failure or the Exit with which the code goes on after the block.
 void FunctionCompiler::guarded(const TryExpr& e, std::optional<Reg> dst) {
   Scope scope(*this);
   Handler handler;
   handler.reg = allocate(e.span);
   handler.holds_failure = true;
   const std::optional<Reg> result = dst ? std::optional(allocate(e.span)) : std::nullopt;  // `last` may read dst
-  attempts_.push_back({e.last, loops_.size(), here(), {}});
+  const Reg returned = allocate(e.span);
+  const uint32_t guard = emit(Opcode::guard, e.span, handler.reg, returned - handler.reg);
+  handler.begin = here();
+  attempts_.push_back({loops_.size(), handler.reg, returned, {}, {}});
   if (e.handler) caught(e, result);
   else part(*e.body, result);
   const Attempt attempt = std::move(attempts_.back());
   attempts_.pop_back();
-  const uint32_t end = here();
-  block(*e.last);
-  JumpList done;
-  jump(done, e.span);
-  handler.handler = here();
+  if (attempt.has(Exit::return_)) ++proto_->code[guard].b;
+  handler.end = handler.handler = here();
+  patch_here(attempt.jumps);
   block(*e.last);
   emit(Opcode::rethrow, e.span, handler.reg);
-  patch_here(done);
+  for (const Exit exit : {Exit::break_, Exit::continue_, Exit::return_}) {
+    if (attempt.has(exit)) continue_exit(attempt, exit, e.span);
+  }
   if (dst) emit(Opcode::move, e.span, *dst, *result);
-  add_handlers(attempt, end, handler);
+  add_handler(handler);
 }
 
-/// Adds a handler for the code of a `try` up to `end`, without that of jumps out of it.
-void FunctionCompiler::add_handlers(const Attempt& attempt, uint32_t end, Handler handler) {
-  uint32_t begin = attempt.begin;
-  const auto add = [&](uint32_t to) {
-    handler.begin = begin;
-    handler.end = to;
-    if (to > begin) proto_->handlers.push_back(handler);
-  };
-  for (const auto& [gap_begin, gap_end] : attempt.gaps) {
-    add(gap_begin);
-    begin = gap_end;
+/// Emits what follows a `finally` block if its `try` was left by `exit`.
+void FunctionCompiler::continue_exit(const Attempt& attempt, Exit exit, Span span) {
+  JumpList other;
+  emit(Opcode::test_left, span, attempt.state, static_cast<uint32_t>(exit), 0, false);
+  jump(other, span);
+  leave(exit, span, attempt.returned);
+  patch_here(other);
+}
+
+void FunctionCompiler::add_handler(const Handler& handler) {
+  if (handler.end > handler.begin) proto_->handlers.push_back(handler);
+}
+
+/// Emits a break, a continue, or a return of register `value`: by way of the innermost `finally` that it leaves, which
+/// goes on from there.
+void FunctionCompiler::leave(Exit exit, Span span, Reg value) {
+  const bool is_guarded = !attempts_.empty() && (exit == Exit::return_ || attempts_.back().loops >= loops_.size());
+  if (is_guarded) {
+    Attempt& attempt = attempts_.back();
+    if (exit == Exit::return_ && value != attempt.returned) emit(Opcode::move, span, attempt.returned, value);
+    load_constant(Value(static_cast<int64_t>(exit)), attempt.state, span);
+    jump(attempt.jumps, span);
+    attempt.exits[static_cast<size_t>(exit)] = true;
+    return;
   }
-  add(end);
-}
-
-/// Compiles the `finally` blocks that a jump out of `loops` loops runs, the innermost first. Returns where each `try`
-/// has been left, so that it does not catch what comes then.
-FunctionCompiler::JumpList FunctionCompiler::leave(size_t loops) {
-  JumpList begins;
-  std::vector<Attempt> inner;
-  while (!attempts_.empty() && attempts_.back().loops >= loops) {
-    begins.push_back(here());
-    inner.push_back(std::move(attempts_.back()));
-    attempts_.pop_back();
-    if (inner.back().last) block(*inner.back().last);
+  switch (exit) {
+    case Exit::break_: return jump(loops_.back().breaks, span);
+    case Exit::continue_: return jump(loops_.back().continues, span);
+    case Exit::return_: emit(Opcode::return_, span, value); return;
   }
-  for (; !inner.empty(); inner.pop_back()) attempts_.push_back(std::move(inner.back()));
-  return begins;
-}
-
-/// Ends the code of a jump that began with leave().
-void FunctionCompiler::left(const JumpList& begins) {
-  for (size_t i = 0; i < begins.size(); ++i) attempts_[attempts_.size() - 1 - i].gaps.push_back({begins[i], here()});
-}
-
-void FunctionCompiler::jump_out(JumpList& targets, Span span) {
-  const JumpList begins = leave(loops_.size());
-  jump(targets, span);
-  left(begins);
 }
 
 }  // namespace tsl

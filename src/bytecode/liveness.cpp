@@ -88,13 +88,14 @@ template <class Read, class Write> void visit_ranges(const Proto& proto, const I
         if (proto.signature.parameters[p].type) read(p, 1);  // an error names the parameter that bound a dimension
       }
       return;
+    case RangedOpcode::guard: return write(i.a, i.b);
     case RangedOpcode::check_result: return visit_dims(*proto.signature.result, read);
   }
 }
 
 bool is_test(Opcode op) {
   return (op >= Opcode::test && op <= Opcode::test_settled) || op == Opcode::next_range || op == Opcode::next_each ||
-         op == Opcode::test_given;
+         op == Opcode::test_given || op == Opcode::test_left;
 }
 
 class Liveness {
@@ -111,8 +112,8 @@ class Liveness {
  private:
   struct Block {
     uint32_t begin = 0, end = 0;
-    std::vector<uint32_t> successors;      // blocks
-    std::vector<const Handler*> handlers;  // handlers of errors in the block
+    std::vector<uint32_t> successors;  // blocks
+    const Handler* handler = nullptr;  // the innermost one of errors in the block; its code is in the ones around it
     RegisterSet live_in;
   };
 
@@ -135,11 +136,31 @@ class Liveness {
     for (const Loop& loop : proto_.loops) leads[loop.begin] = leads[loop.end] = true;
     block_of_.assign(size + 1, 0);
     for (uint32_t pc = 0; pc < size; ++pc) {
-      if (leads[pc]) { blocks_.push_back({pc, pc, {}, {}, RegisterSet(registers_)}); }
+      if (leads[pc]) { blocks_.push_back({pc, pc, {}, nullptr, RegisterSet(registers_)}); }
       block_of_[pc] = static_cast<uint32_t>(blocks_.size() - 1);
       blocks_.back().end = pc + 1;
     }
     for (Block& block : blocks_) connect(block);
+    find_handlers();
+  }
+
+  /// Finds the handler of each block; handlers are nested.
+  void find_handlers() {
+    std::vector<const Handler*> outer_first;
+    for (const Handler& handler : proto_.handlers) outer_first.push_back(&handler);
+    std::sort(outer_first.begin(), outer_first.end(), [](const Handler* a, const Handler* b) {
+      return a->begin != b->begin ? a->begin < b->begin
+                                  : a > b;  // of those that begin together, the inner one precedes
+    });
+    std::vector<const Handler*> open;
+    size_t next = 0;
+    for (Block& block : blocks_) {
+      while (!open.empty() && open.back()->end <= block.begin) open.pop_back();
+      for (; next < outer_first.size() && outer_first[next]->begin <= block.begin; ++next) {
+        open.push_back(outer_first[next]);
+      }
+      if (!open.empty()) block.handler = open.back();
+    }
   }
 
   void connect(Block& block) {
@@ -149,9 +170,6 @@ class Liveness {
     if (i.op == Opcode::jump) block.successors.push_back(block_of_[i.wide()]);
     const bool falls_through = i.op != Opcode::return_ && (i.op != Opcode::jump || tested);
     if (falls_through && block.end < code().size()) block.successors.push_back(block_of_[block.end]);
-    for (const Handler& handler : proto_.handlers) {
-      if (handler.begin <= block.begin && block.end <= handler.end) block.handlers.push_back(&handler);
-    }
   }
 
   // ---- Transfer ------------------------------------------------------------------------------------------
@@ -188,16 +206,15 @@ class Liveness {
     return live_in;
   }
 
-  /// Returns what handlers need if an instruction of the block fails.
-  RegisterSet needed_by_handlers(const Block& block) const {
+  /// Returns what the handler needs if an instruction of the block fails.
+  RegisterSet needed_by_handler(const Block& block) const {
     RegisterSet needed(registers_);
-    for (const Handler* handler : block.handlers)
-      needed.add_all(entered(*handler, blocks_[block_of_[handler->handler]].live_in));
+    if (block.handler) needed = entered(*block.handler, blocks_[block_of_[block.handler->handler]].live_in);
     return needed;
   }
 
   RegisterSet live_at_end(const Block& block) const {
-    RegisterSet live = needed_by_handlers(block);
+    RegisterSet live = needed_by_handler(block);
     for (uint32_t next : block.successors) live.add_all(blocks_[next].live_in);
     return live;
   }
@@ -209,7 +226,7 @@ class Liveness {
       for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
         RegisterSet live = live_at_end(*block);
         for (uint32_t pc = block->end; pc-- > block->begin;) step_back(code()[pc], live);
-        live.add_all(needed_by_handlers(*block));
+        live.add_all(needed_by_handler(*block));
         changed |= block->live_in.add_all(live);
       }
     }
@@ -218,7 +235,7 @@ class Liveness {
   // ---- Results -------------------------------------------------------------------------------------------
 
   void mark(const Block& block) {
-    const RegisterSet needed = needed_by_handlers(block);
+    const RegisterSet needed = needed_by_handler(block);
     RegisterSet live = live_at_end(block);
     for (uint32_t pc = block.end; pc-- > block.begin;) {
       Instruction& i = proto_.code[pc];
@@ -277,15 +294,15 @@ class Liveness {
         for (uint32_t next : blocks_[b].successors) {
           if (inside(next)) live.add_all(live_in[next - first]);
         }
-        const auto add_handlers = [&] {
-          for (const Handler* handler : blocks_[b].handlers) {
-            const uint32_t to = block_of_[handler->handler];
-            if (inside(to)) live.add_all(entered(*handler, live_in[to - first]));
-          }
+        const auto add_handler = [&] {
+          const Handler* const handler = blocks_[b].handler;
+          if (!handler) return;
+          const uint32_t to = block_of_[handler->handler];
+          if (inside(to)) live.add_all(entered(*handler, live_in[to - first]));
         };
-        add_handlers();
+        add_handler();
         for (uint32_t pc = blocks_[b].end; pc-- > blocks_[b].begin;) step_back(code()[pc], live);
-        add_handlers();
+        add_handler();
         changed |= live_in[b - first].add_all(live);
       }
     }

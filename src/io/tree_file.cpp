@@ -18,6 +18,7 @@ namespace tsl {
 namespace {
 
 constexpr int64_t kEntryWork = 300;
+constexpr int kMaxEntryDepth = 200;  // as of JSON
 
 // The form of a tree is JSON: a leaf is a word, or a list of a word and what it says; a container is a list of a word
 // and its parts. The names of tensors follow from it.
@@ -64,8 +65,10 @@ class TreeSaver {
   }
 
  private:
-  Value form_of(const Value& v, const std::string& name) {
+  Value form_of(const Value& v, const std::string& name, int depth = 0) {  // bounded recursion: by kMaxEntryDepth
     count_work(kEntryWork);
+    if (depth > kMaxEntryDepth)
+      fail_to_save(ErrorName::unsaveable_value, path_, fmt::format("it is nested more than {} deep", kMaxEntryDepth));
     switch (v.tag()) {
       case Tag::tensor: add(name, v); return word(kTensor);
       case Tag::boolean:
@@ -77,10 +80,10 @@ class TreeSaver {
       case Tag::dtype: return leaf_form({word(kDType), make_string(std::string(name_of(v.dtype())))});
       case Tag::list:
         if (is_of_numbers(v)) return number_form(kNumbers, name, v, dtype_of_numbers(v.as<List>().items[0].tag()));
-        return items_form(kList, v.as<List>().items, name);
-      case Tag::tuple: return items_form(kTuple, v.as<Tuple>().items, name);
+        return items_form(kList, v.as<List>().items, name, depth);
+      case Tag::tuple: return items_form(kTuple, v.as<Tuple>().items, name, depth);
       case Tag::record:
-      case Tag::map: return entries_form(v, name);
+      case Tag::map: return entries_form(v, name, depth);
       case Tag::absent:
       case Tag::symbol:
       case Tag::range:
@@ -104,15 +107,16 @@ class TreeSaver {
     return word(what);
   }
 
-  Value items_form(const char* what, const std::vector<Value>& items, const std::string& name) {
+  Value items_form(const char* what, const std::vector<Value>& items, const std::string& name, int depth) {
     is_flat_ = false;
     Collector parts;
     parts.add(word(what));
-    for (size_t i = 0; i < items.size(); ++i) parts.add(form_of(items[i], joined_name(name, std::to_string(i))));
+    for (size_t i = 0; i < items.size(); ++i)
+      parts.add(form_of(items[i], joined_name(name, std::to_string(i)), depth + 1));
     return make_list(parts.take());
   }
 
-  Value entries_form(const Value& container, const std::string& name) {
+  Value entries_form(const Value& container, const std::string& name, int depth) {
     const bool is_record = container.is(Tag::record);
     is_flat_ = is_flat_ && is_record && name.empty();
     Collector parts;
@@ -124,7 +128,7 @@ class TreeSaver {
                      fmt::format("'{}' is a map with a key that is no str but {}", name, type_name(key)));
       }
       parts.add(key);
-      parts.add(form_of(value, joined_name(name, key.as<String>().text)));
+      parts.add(form_of(value, joined_name(name, key.as<String>().text), depth + 1));
     }
     return make_list(parts.take());
   }

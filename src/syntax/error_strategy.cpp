@@ -1,6 +1,7 @@
 #include "syntax/error_strategy.h"
 
 #include "TslParser.h"
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "syntax/fail_at.h"
 
@@ -59,9 +60,11 @@ class Diagnosis {
 };
 
 void Diagnosis::scan_tokens() {
+  constexpr int64_t kTokenWork = 8;
   auto& stream = static_cast<antlr4::BufferedTokenStream&>(*parser_.getTokenStream());
   for (size_t i = 0; i < stream.size() && stream.get(i) != &found_; ++i) {
     const Token* token = stream.get(i);
+    count_work(kTokenWork);
     previous_ = token;
     switch (token->getType()) {
       case TslParser::PAREN_OPEN:

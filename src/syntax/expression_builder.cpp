@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "syntax/fail_at.h"
 #include "syntax/tree_builder.h"
@@ -67,6 +68,8 @@ template <class Is> bool has_open_left(const Parser::ExpressionContext* context,
 
 /// Follows left operands in a loop, so that a long chain of operators is no deep recursion.
 Expr* TreeBuilder::expression(Parser::ExpressionContext* context) {
+  constexpr int64_t kExpressionWork = 256;
+  count_work(kExpressionWork);
   std::vector<Parser::ExpressionContext*> chain;
   while (context->left) {
     chain.push_back(context);

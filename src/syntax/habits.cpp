@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "TslLexer.h"
+#include "base/count_work.h"
 #include "base/error.h"
 #include "base/words.h"
 #include "syntax/raw_tokens.h"
@@ -16,6 +17,8 @@ namespace tsl {
 using Lexer = grammar::TslLexer;
 
 namespace {
+
+constexpr int64_t kTokenWork = 32;
 
 /// Where a habit shows: the innermost bracket around it.
 enum class Within : uint8_t { any, statement, parens, index, braces };
@@ -116,6 +119,7 @@ bool HabitMatcher::matches(const std::vector<std::string_view>& words, size_t wo
   if (words[word] == "$") return token == tokens_.size() && matches(words, word + 1, token);
   if (words[word] == "...") {
     for (; token <= tokens_.size(); ++token) {
+      count_work(kTokenWork);
       if (matches(words, word + 1, token)) return true;
     }
     return false;
@@ -165,8 +169,10 @@ std::string HabitMatcher::fill(std::string_view hint, size_t first) const {
 }  // namespace
 
 std::string habit_hint(std::string_view text, uint32_t statement, uint32_t at) {
+  constexpr size_t kLongest = size_t{1} << 14;  // bytes; patterns with "..." take the square of them
   if (const Lookalike* meant = lookalike(decode_utf8(text.substr(at)).value)) return std::string(meant->hint);
-  return HabitMatcher(text, statement, at).hint();
+  const size_t line_end = std::min(text.find('\n', at), text.size());
+  return line_end - statement > kLongest ? "" : HabitMatcher(text, statement, at).hint();
 }
 
 }  // namespace tsl

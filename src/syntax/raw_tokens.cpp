@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "TslLexer.h"
+#include "base/count_work.h"
+#include "base/run_watch.h"
 #include "syntax/byte_stream.h"
 
 namespace tsl {
@@ -10,6 +12,15 @@ namespace tsl {
 using Lexer = grammar::TslLexer;
 
 namespace {
+
+constexpr int64_t kTokenWork = 200;
+
+/// Appends a token. Throws Failure (limit).
+void add(std::vector<RawToken>& tokens, const RawToken& token) {
+  count_work(kTokenWork);
+  if (tokens.size() == tokens.capacity()) require_host_bytes(3 * tokens.capacity() * sizeof(RawToken));
+  tokens.push_back(token);
+}
 
 /// Returns the offset behind an f-string, or that of the end of its line.
 size_t end_of_fstring(std::string_view text, size_t at) {
@@ -38,14 +49,17 @@ std::vector<RawToken> raw_tokens(std::string_view text, uint32_t begin, uint32_t
     const std::unique_ptr<antlr4::Token> token = lexer.nextToken();
     size_t type = token->getType();
     if (type == antlr4::Token::EOF) return tokens;
-    if (type == Lexer::COMMENT || type == Lexer::DOC_COMMENT) continue;
+    if (type == Lexer::COMMENT || type == Lexer::DOC_COMMENT) {
+      count_work(kTokenWork);
+      continue;
+    }
     auto stop = static_cast<uint32_t>(token->getStopIndex() + 1);
     if (type == Lexer::FSTRING_OPEN) {
       type = Lexer::STRING;
       stop = static_cast<uint32_t>(end_of_fstring(stream.text(), stop));
       stream.seek(stop);
     }
-    tokens.push_back({type, static_cast<uint32_t>(token->getStartIndex()), stop});
+    add(tokens, {type, static_cast<uint32_t>(token->getStartIndex()), stop});
   }
 }
 

@@ -3,6 +3,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "base/run_watch.h"
 #include "syntax/attributes.h"
@@ -463,6 +464,8 @@ void Resolver::refuse_immutable(const NameExpr& name, const Binding& binding, bo
 template <class T> T& changeable(const T& node) { return const_cast<T&>(node); }
 
 void Resolver::expression(Expr& e) {
+  constexpr int64_t kExpressionWork = 64;
+  count_work(kExpressionWork);
   const auto each = [this](List<Expr*> items) {
     for (Expr* item : items) expression(*item);
   };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "TslParser.h"
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "base/run_watch.h"
 #include "syntax/parser_lock.h"
@@ -84,6 +85,7 @@ bool calls(std::string_view text, const Token& var) {
   if (at == std::string_view::npos || text[at] != '(') return false;
   for (int depth = 0; at < text.size(); ++at) {
     const char c = text[at];
+    count_work(1);
     if (c == '(') ++depth;
     else if (c == ')' && --depth == 0) break;
     else if (c == '#') at = std::min(text.find('\n', at), text.size());

@@ -25,11 +25,11 @@ bool is_number_text(const Value& v) {
 
 bool is_one_element(const Value& v) { return v.is(Tag::tensor) && element_count(v.tensor().shape()) == Dim(1); }
 
-/// Whether all items can be elements of a tensor.
+/// Whether all items, at any depth, can be elements of a tensor.
 bool holds_numbers(const Value& v) {
-  const std::vector<Value>& items = v.is(Tag::list) ? v.as<List>().items : v.as<Tuple>().items;
-  return std::all_of(items.begin(), items.end(), [](const Value& item) {
-    return is_host_number(item) || item.is(Tag::tensor) || (is_items(item) && holds_numbers(item));
+  return walk_values(v, [](const Value& item) {
+    if (is_items(item)) return Walk::into;
+    return is_host_number(item) || item.is(Tag::tensor) ? Walk::over : Walk::end;
   });
 }
 

@@ -166,15 +166,8 @@ class Outline {
   size_t in_lines_ = 0;  // items in all lines so far
 };
 
-}  // namespace
-
-std::string display(Context& context, const Value& value) {
-  if (value.is(Tag::tensor)) return display_of(context, value.tensor());
-  if (is_complex(value)) return to_string(context, value);
-  return Outline(context).block(value, 0, 0);
-}
-
-std::string type_text(const Value& value) {
+/// As type_text() below; what is deeper than it shows is an ellipsis.
+std::string type_text(const Value& value, int depth, size_t& shown) {  // bounded recursion: by kMostDepth
   if (value.is(Tag::tensor)) return tensor_type(value.tensor());
   if (value.is(Tag::list)) return fmt::format("list of {}", value.as<List>().items.size());
   if (value.is(Tag::map)) return fmt::format("map of {}", value.as<Map>().size());
@@ -184,14 +177,28 @@ std::string type_text(const Value& value) {
     return fmt::format("complex {}", describe(re));
   }
   if (!items_of(value, items)) return std::string(type_name(value));
+  if (depth >= kMostDepth || shown > kAllItems) return fmt::format("{}…{}", items.open, items.close);
   std::string text;
-  for (size_t i = 0; i < items.values->size() && i < kMostItems; ++i) {
+  for (size_t i = 0; i < items.values->size() && i < kMostItems; ++i, ++shown) {
     const Value& item = (*items.values)[i];
-    const std::string type = item.is(Tag::tensor) ? describe(item.tensor()) : type_text(item);
+    const std::string type = item.is(Tag::tensor) ? describe(item.tensor()) : type_text(item, depth + 1, shown);
     text += (i > 0 ? ", " : "") + (items.names ? *items.names->names[i] + ": " : "") + type;
   }
   if (items.values->size() > kMostItems) text += ", …";
   return items.open + text + items.close;
+}
+
+}  // namespace
+
+std::string display(Context& context, const Value& value) {
+  if (value.is(Tag::tensor)) return display_of(context, value.tensor());
+  if (is_complex(value)) return to_string(context, value);
+  return Outline(context).block(value, 0, 0);
+}
+
+std::string type_text(const Value& value) {
+  size_t shown = 0;
+  return type_text(value, 0, shown);
 }
 
 }  // namespace tsl

@@ -1,6 +1,7 @@
 // Checks values against annotations.
 #include <algorithm>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "value/call_hints.h"
 #include "value/format.h"
@@ -9,6 +10,7 @@
 #include "value/map.h"
 #include "value/numbers.h"
 #include "value/signature.h"
+#include "value/value_walk.h"
 
 namespace tsl {
 
@@ -16,6 +18,7 @@ namespace {
 
 // A longer text of a value is cut.
 constexpr size_t kMaxValueText = 40;
+constexpr int64_t kPartWork = 16;  // to check one part of a value
 
 std::string limits_text(const NumberLimits& limits) {
   if (!limits.high) return fmt::format("at least {}", *limits.low);
@@ -44,8 +47,9 @@ Tensor tensor_of(const Value& value) {
   return {};
 }
 
-/// Formats a value for a message: tensors by their types.
-std::string value_text(Context& context, const Value& value) {
+/// Formats a value for a message: tensors by their types. Each level has a bracket, so that deeper ones are cut anyway.
+std::string value_text(Context& context, const Value& value, size_t depth = 0) {  // bounded recursion: by kMaxValueText
+  if (depth > kMaxValueText) return "…";
   if (value.is(Tag::tensor)) return describe(value.tensor());
   if (const Tensor re = tensor_of(value)) return describe(re);
   if (type_tag(value) == Tag::string) return quoted(to_string(context, value));
@@ -60,7 +64,7 @@ std::string value_text(Context& context, const Value& value) {
   if (!value.is(Tag::list) && !is_tuple) return std::string(type_name(value));
   std::string text;
   for (const Value& item : is_tuple ? value.as<Tuple>().items : value.as<List>().items) {
-    text += (text.empty() ? "" : ", ") + value_text(context, item);
+    text += (text.empty() ? "" : ", ") + value_text(context, item, depth + 1);
     if (text.size() > kMaxValueText) break;
   }
   return is_tuple ? "(" + text + ")" : "[" + text + "]";
@@ -358,6 +362,7 @@ bool fits_outside(const TypeAlternative& type, const Value& value) {
 template <class Each> bool all_parts(const TypeAlternative& type, const Value& value, Each each) {
   if (type.is_function()) return true;
   if (value.is(Tag::record)) {
+    count_work(kPartWork * static_cast<int64_t>(type.fields.size()));
     for (size_t i = 0; i < type.fields.size(); ++i) {
       if (!each(type.parts[i], *value.as<Record>().find(type.fields[i]), PathStep{0, type.fields[i]})) return false;
     }
@@ -366,6 +371,7 @@ template <class Each> bool all_parts(const TypeAlternative& type, const Value& v
   if (value.is(Tag::map)) {
     Value key, item;
     for (int64_t state = 0; next_entry(value, state, key, item);) {
+      count_work(kPartWork);
       if (!each(type.parts[0], key, PathStep{0, nullptr, &key}) ||
           !each(type.parts[1], item, PathStep{0, nullptr, &key}))
         return false;
@@ -375,6 +381,7 @@ template <class Each> bool all_parts(const TypeAlternative& type, const Value& v
   const bool is_tuple = value.is(Tag::tuple);
   const std::vector<Value>& items = is_tuple ? value.as<Tuple>().items : value.as<List>().items;
   for (size_t i = 0; i < items.size(); ++i) {
+    count_work(kPartWork);
     if (!each(type.parts[is_tuple ? i : 0], items[i], PathStep{i})) return false;
   }
   return true;
@@ -470,13 +477,12 @@ bool is_within(const NumberLimits& limits, const Value& number) {
 }
 
 void check_limits(const Subject& subject, const NumberLimits& limits, const Value& value) {
-  if (value.is(Tag::list)) {
-    for (const Value& item : value.as<List>().items) check_limits(subject, limits, item);
-  } else if (value.is(Tag::tuple)) {
-    for (const Value& item : value.as<Tuple>().items) check_limits(subject, limits, item);
-  } else if (is_host_number(value) && !is_host_bool(value) && !is_within(limits, value)) {
-    wrong(subject, ErrorName::argument_out_of_range, limits_text(limits), value);
-  }
+  walk_values(value, [&](const Value& v) {
+    if (is_items(v)) return Walk::into;
+    if (is_host_number(v) && !is_host_bool(v) && !is_within(limits, v))
+      wrong(subject, ErrorName::argument_out_of_range, limits_text(limits), v);
+    return Walk::over;
+  });
 }
 
 bool fits_kind(const ValueType& type, const Value& value) {

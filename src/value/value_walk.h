@@ -143,20 +143,43 @@ template <class Leaf> bool replace_leaves(Value& value, Leaf&& leaf) {
   }
 }
 
-/// Whether `test` holds for any leaf, in the same sense.
-template <class Test> bool any_leaf(const Value& value, Test&& test) {
+/// What a walk does after a value.
+enum class Walk : uint8_t {
+  into,  // visits its elements next
+  over,  // leaves them out
+  end,   // visits nothing any more
+};
+
+/// Calls visit(const Value&), which returns a Walk, for a value and those in it, in order and to any depth; for what is
+/// shared once. Counts its work. Returns false if a visit ended the walk.
+template <class Visit> bool walk_values(const Value& value, Visit&& visit) {
+  constexpr int64_t kVisitWork = 8;
+  struct Level {
+    const Value* value;
+    size_t count, next;
+  };
   std::unordered_set<const Object*> seen;  // shared objects
-  std::vector<const Value*> work{&value};
-  while (!work.empty()) {
-    const Value& v = *work.back();
-    work.pop_back();
-    const bool has_more = has_elements(v);
-    if ((!has_more || is_also_leaf(v)) && test(v)) return true;
-    if (has_more && (v.unique() || seen.insert(&v.as<Object>()).second)) {
-      for (size_t i = 0; i < elements_of::count(v); ++i) work.push_back(&elements_of::at(v, i));
-    }
+  std::vector<Level> levels;
+  const Value* at = &value;
+  for (;;) {
+    count_work(kVisitWork);
+    const Walk walk = visit(*at);
+    if (walk == Walk::end) return false;
+    const bool enters =
+        walk == Walk::into && has_elements(*at) && (at->unique() || seen.insert(&at->as<Object>()).second);
+    if (enters) levels.push_back({at, elements_of::count(*at), 0});
+    while (!levels.empty() && levels.back().next == levels.back().count) levels.pop_back();
+    if (levels.empty()) return true;
+    at = &elements_of::at(*levels.back().value, levels.back().next++);
   }
-  return false;
+}
+
+/// Whether `test` holds for any leaf, in the sense of replace_leaves().
+template <class Test> bool any_leaf(const Value& value, Test&& test) {
+  return !walk_values(value, [&](const Value& v) {
+    const bool is_leaf = !has_elements(v) || is_also_leaf(v);
+    return is_leaf && test(v) ? Walk::end : Walk::into;
+  });
 }
 
 /// Returns how many values a walk would visit that visits shared elements wherever they occur: each leaf counts as
@@ -166,7 +189,7 @@ template <class Weigh> class OccurrenceCounter {
  public:
   OccurrenceCounter(int max_depth, Weigh weigh) : max_depth_(max_depth), weigh_(std::move(weigh)) {}
 
-  uint64_t count(const Value& v, int depth = 0) {
+  uint64_t count(const Value& v, int depth = 0) {  // bounded recursion: by max_depth_
     if (!has_elements(v)) return weigh_(v);
     if (depth > max_depth_) return 1;
     if (!v.unique()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/count_work.h"
 #include "value/builtin.h"
 #include "value/context.h"
 #include "value/numbers.h"
@@ -42,13 +43,16 @@ Value call_given(Context& context, const Value& callee, const Signature& signatu
   return context.call(callee, given, shape.names.empty() ? nullptr : &shape);
 }
 
-/// Returns the parts of a complex number, or of those in a list.
-Value part_of_argument(const Value& argument, bool is_imaginary) {
-  if (!argument.is(Tag::list) && !argument.is(Tag::tuple)) return complex_part(argument, is_imaginary);
+/// Returns the parts of a complex number, or of those in lists as deep as a tensor has axes.
+Value part_of_argument(const Value& argument, bool is_imaginary, int depth = 0) {  // bounded recursion: by kMaxRank
+  if ((!argument.is(Tag::list) && !argument.is(Tag::tuple)) || depth > kMaxRank)
+    return complex_part(argument, is_imaginary);
   const bool is_list = argument.is(Tag::list);
-  std::vector<Value> items = is_list ? argument.as<List>().items : argument.as<Tuple>().items;
-  for (Value& item : items) item = part_of_argument(item, is_imaginary);
-  return is_list ? make_list(std::move(items)) : make_tuple(std::move(items));
+  const std::vector<Value>& from = is_list ? argument.as<List>().items : argument.as<Tuple>().items;
+  Collector items;
+  count_work(64 * static_cast<int64_t>(from.size() + 1));
+  for (const Value& item : from) items.add(part_of_argument(item, is_imaginary, depth + 1));
+  return is_list ? make_list(items.take()) : make_tuple(items.take());
 }
 
 const Value* complex_form(Context& context, std::string_view name) {

@@ -470,8 +470,14 @@ again:
   CASE(check_result) : SAVE();
   check_result(context_, frame->proto->signature, base[pc->a], base);
   NEXT(pc + 1);
-  CASE(rethrow) : SAVE();
-  throw Failure(static_cast<vm::HeldFailure&>(base[pc->a].as<BuiltinFunction>()).failure);
+  CASE(guard) : for (Value* v = base + pc->a, *end = v + pc->b; v < end; ++v)* v = Value();
+  NEXT(pc + 1);
+  CASE(rethrow) : if (base[pc->a].is(Tag::builtin)) {
+    SAVE();
+    throw Failure(static_cast<vm::HeldFailure&>(base[pc->a].as<BuiltinFunction>()).failure);
+  }
+  NEXT(pc + 1);
+  CASE(test_left) : JUMP_IF((base[pc->a].is(Tag::integer) && base[pc->a].integer() == pc->b) == (pc->extra() != 0));
   CASE(import_) : SAVE();
   base[pc->a] =
       context_.import(frame->proto->names[pc->b], pc->extra() != 0, frame->proto->spans[frame->pc_index()].source);

@@ -1,4 +1,5 @@
 // Unwinds frames after errors.
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "value/builtin.h"
 #include "value/context.h"
@@ -67,6 +68,8 @@ void name_function(Error& error, const std::string& function, const Builtins& bu
   error.message.replace(0, end, shown);
   if (error.kind() != ErrorKind::index) error.hints.clear();
 }
+
+constexpr int64_t kUnwindWork = 1000;  // of a frame or a handler: throwing takes most of it
 
 /// Returns the handler of the frame that covers its current instruction.
 const Handler* handler_of(const Frame& frame) {
@@ -139,6 +142,7 @@ bool Interpreter::unwind(const Run& run, const Failure& failure) {
   const bool can_be_caught = !failure.error().is_final;
   for (;;) {
     Frame& frame = *frames_.top();
+    if (can_be_caught) count_work(kUnwindWork + static_cast<int64_t>(frame.proto->handlers.size()));
     const Handler* handler = can_be_caught ? handler_of(frame) : nullptr;
     const bool is_body = &frame == run.body_frame;
     if (handler && is_body && (handler->handler < run.begin || handler->handler >= run.end)) handler = nullptr;

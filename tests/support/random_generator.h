@@ -110,6 +110,7 @@ class Generator {
   void append_if(Block& out, int depth);
   void append_for(Block& out, int depth);
   void append_while(Block& out, int depth);
+  Block last_block(int depth);
   void append_try(Block& out, int depth);
 
   // The top level

@@ -253,14 +253,26 @@ void Generator::append_while(Block& out, int depth) {
   out.push_back(branch(fmt::format("while {} < {} and ({})", name, 2 + random_.below(4), condition), std::move(body)));
 }
 
+/// Makes the block of a `finally`: it prints, and may have loops and ways out of its own.
+Block Generator::last_block(int depth) {
+  const size_t outer = scope().size();
+  Block last;
+  last.emplace_back("print(\"finally\")");
+  if (depth < 3 && random_.chance(40)) append_for(last, depth);
+  if (random_.chance(15)) append_exit(last, depth);
+  scope().resize(outer);
+  return last;
+}
+
 void Generator::append_try(Block& out, int depth) {
   Block body = block(1 + random_.below(2), depth + 1);
   if (random_.chance(60)) { body.emplace_back(fmt::format("let {} = {}", fresh("v"), expressions_.failing())); }
   const std::string e = fresh("e");
   Block handler;
   handler.emplace_back(fmt::format("print({0}.name, {0}.message, {0}.line)", e));
+  if (loops_ > 0 && random_.chance(25)) append_exit(body, depth + 1);
   std::vector<Statement::Part> parts = {{"try", std::move(body)}, {"catch " + e, std::move(handler)}};
-  if (random_.chance(30)) parts.push_back({"finally", {Statement("print(\"finally\")")}});
+  if (random_.chance(40)) parts.push_back({"finally", last_block(depth + 1)});
   out.push_back(Statement(std::move(parts)));
 }
 

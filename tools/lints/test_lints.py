@@ -18,6 +18,7 @@ import mutants
 import lists  # tests/mutants, whose folder mutants.py has added
 import polls
 import recipes
+import recursion
 import selection
 import stages
 import switches
@@ -228,6 +229,41 @@ class Polls(Case):
     def test_fails_without_loops(self):
         self.write("src/builtins/a.cpp", "int x;\n")
         self.assertIn("no loops", self.run_lint(polls)[0])
+
+
+class Recursion(Case):
+    def test_finds_functions_that_call_themselves(self):
+        self.write("src/value/a.cpp", """
+            bool holds(const Value& v) {
+              return v.is(Tag::list) && holds(v.as<List>().items[0]);
+            }
+            int count(const Value& v) {  // bounded recursion: by kMaxRank
+              return count(v);
+            }
+            void item(const Value& v);
+            void list(const List& v) {
+              for (const Value& each : v.items) item(each);
+            }
+            void item(const Value& v) {
+              if (v.is(Tag::list)) list(v.as<List>());
+            }
+            int factorial(int n) { return n * factorial(n - 1); }
+            void visit(const Value& v) { walk.visit(v); }
+            """.replace("\n            ", "\n"))
+        out, failed = self.run_lint(recursion)
+        self.assertTrue(failed)
+        self.assertEqual([line.split(" may")[0] for line in out.splitlines()],
+                         ["src/value/a.cpp:2: holds", "src/value/a.cpp:9: list", "src/value/a.cpp:12: item"])
+        self.write("src/value/a.cpp", "void f(const Value& v) { g(v); }\n")
+        self.assertEqual(self.run_lint(recursion), ("recursion: 1 mentions of values in 1 files\n", False))
+
+    def test_fails_without_values(self):
+        self.write("src/value/a.cpp", "int x;\n")
+        self.assertIn("no mentions of values", self.run_lint(recursion)[0])
+
+    def test_names_files_that_exist(self):
+        for name in recursion.BOUNDED:
+            self.assertTrue((Path(__file__).parents[2] / name).is_file(), name)
 
 
 class Unused(Case):
