@@ -18,7 +18,7 @@ using Lexer = grammar::TslLexer;
 
 namespace {
 
-constexpr int64_t kTokenWork = 32;
+constexpr int64_t kHabitWork = 32;
 
 /// Where a habit shows: the innermost bracket around it.
 enum class Within : uint8_t { any, statement, parens, index, braces };
@@ -119,7 +119,7 @@ bool HabitMatcher::matches(const std::vector<std::string_view>& words, size_t wo
   if (words[word] == "$") return token == tokens_.size() && matches(words, word + 1, token);
   if (words[word] == "...") {
     for (; token <= tokens_.size(); ++token) {
-      count_work(kTokenWork);
+      count_work(kHabitWork);
       if (matches(words, word + 1, token)) return true;
     }
     return false;

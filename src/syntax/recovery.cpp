@@ -13,7 +13,7 @@ using Tokens = grammar::TslParser;
 
 namespace {
 
-constexpr int64_t kTokenWork = 8;
+constexpr int64_t kRecoveryWork = 8;
 
 uint32_t begin_of(const Token& token) { return static_cast<uint32_t>(token.getStartIndex()); }
 uint32_t end_of(const Token& token) { return static_cast<uint32_t>(token.getStopIndex() + 1); }
@@ -56,7 +56,7 @@ uint32_t statement_start(const std::vector<Token*>& tokens, uint32_t offset) {
   };
   std::vector<Open> open = {{true, std::nullopt}};
   for (const Token* token : tokens) {
-    count_work(kTokenWork);
+    count_work(kRecoveryWork);
     const size_t type = token->getType();
     if (begin_of(*token) >= offset || type == Token::EOF) break;
     if (type == Tokens::END) {
@@ -93,7 +93,7 @@ class BrokenStatement {
   Repair repair() {
     for (size_t i = 0; i < tokens_.size(); ++i) {
       const RawToken& token = tokens_[i];
-      count_work(kTokenWork);
+      count_work(kRecoveryWork);
       switch (token.type) {
         case Tokens::NEWLINE:
           if (ends_at_newline(i)) return {Repair::Kind::skip, start_, token.begin};
@@ -199,7 +199,7 @@ std::optional<MissingBrace> find_missing_brace(const Source& source, uint32_t id
   for (size_t i = 0; i < tokens.size(); ++i) {
     const Token& token = *tokens[i];
     const size_t type = token.getType();
-    count_work(kTokenWork);
+    count_work(kRecoveryWork);
     if (type == Tokens::END || type == Token::EOF) continue;
     if (!open.empty() && is_first_on_line(text, begin_of(token))) {
       const uint32_t here = indentation(text, begin_of(token));

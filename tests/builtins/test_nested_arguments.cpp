@@ -2,9 +2,7 @@
 // each of its parts would never end.
 #include <chrono>
 
-#include "support/session.h"
-#include "value/builtin.h"
-#include "value/signature.h"
+#include "support/all_functions.h"
 
 using namespace tsl;
 
@@ -15,28 +13,6 @@ constexpr double kLate = 4.0;  // under sanitizers, too
 constexpr uint64_t kHostBytes = uint64_t{1} << 28;
 constexpr int kDeep = 100'000;
 constexpr int kShared = 60;
-
-struct Callee {
-  std::string name;
-  const Signature* signature;
-};
-
-std::vector<Callee> all_functions(Session& s) {
-  std::vector<Callee> found;
-  const auto add = [&](const std::string& name, const Value& value) {
-    if (value.is(Tag::function)) found.push_back({name, &value.as<Function>().info->signature});
-    if (value.is(Tag::builtin)) found.push_back({name, &s.engine.builtins().signature(value.as<BuiltinFunction>())});
-  };
-  for (const std::string& name : s.engine.builtins().names())
-    add(name, *s.engine.builtins().find(s.engine.names().intern(name)));
-  for (const char* module : {"nn", "optim", "science"}) {
-    const Value value = s.engine.run("modules.tsl", std::string("import ") + module + "\n" + module);
-    for (const auto& [name, cell] : value.as<Module>().exports) {
-      if ((*name)[0] != '_') add(std::string(module) + "." + *name, cell->value);
-    }
-  }
-  return found;
-}
 
 EngineOptions with_deadline() {
   EngineOptions options;

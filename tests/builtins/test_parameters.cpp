@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "nn_arguments.h"
+#include "support/all_functions.h"
 #include "support/session.h"
 #include "value/builtin.h"
 #include "value/signature.h"
@@ -682,29 +683,7 @@ const std::set<std::string> kNumbers = {"linspace.start",
                                         "random_binomial.n",
                                         "random_negative_binomial.n"};
 
-struct Callee {
-  std::string name;
-  const Signature* signature;
-};
-
-/// All functions; those whose results can be compared are all but kOthers.
-std::vector<Callee> all_functions(Session& s) {
-  std::vector<Callee> found;
-  const auto add = [&](const std::string& name, const Value& value) {
-    if (value.is(Tag::function)) found.push_back({name, &value.as<Function>().info->signature});
-    if (value.is(Tag::builtin)) found.push_back({name, &s.engine.builtins().signature(value.as<BuiltinFunction>())});
-  };
-  for (const std::string& name : s.engine.builtins().names())
-    add(name, *s.engine.builtins().find(s.engine.names().intern(name)));
-  for (const char* module : {"nn", "optim", "science"}) {
-    const Value value = s.engine.run("modules.tsl", std::string("import ") + module + "\n" + module);
-    for (const auto& [name, cell] : value.as<Module>().exports) {
-      if ((*name)[0] != '_') add(std::string(module) + "." + *name, cell->value);
-    }
-  }
-  return found;
-}
-
+/// All functions whose results can be compared.
 std::vector<Callee> functions(Session& s) {
   std::vector<Callee> found = all_functions(s);
   found.erase(std::remove_if(found.begin(), found.end(), [](const Callee& c) { return kOthers.count(c.name) > 0; }),

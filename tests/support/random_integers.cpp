@@ -177,11 +177,11 @@ constexpr const char* kForms[] = {
     "flash_attention(line, line, line, window_size: <s>)",
 };
 
-constexpr int64_t kGreatest = INT64_MAX, kLeast = INT64_MIN;
+constexpr int64_t kGreatestInt = INT64_MAX, kLeastInt = INT64_MIN;
 /// Ints of which sums, products or sizes in bytes wrap around in 32 or 64 bits.
 constexpr int64_t kWrapping[] = {
-    kGreatest,           kGreatest - 1,          kGreatest - 7,          kLeast,           kLeast + 1,
-    int64_t{1} << 62,    (int64_t{1} << 62) + 1, -(int64_t{1} << 62),    kGreatest / 3,    kGreatest / 3 * 2 + 1,
+    kGreatestInt,        kGreatestInt - 1,       kGreatestInt - 7,       kLeastInt,        kLeastInt + 1,
+    int64_t{1} << 62,    (int64_t{1} << 62) + 1, -(int64_t{1} << 62),    kGreatestInt / 3, kGreatestInt / 3 * 2 + 1,
     int64_t{1} << 61,    int64_t{1} << 60,       (int64_t{1} << 46) + 1, int64_t{1} << 46, int64_t{1} << 40,
     int64_t{3037000500}, int64_t{1} << 32,       (int64_t{1} << 32) + 1, int64_t{1} << 31, INT32_MAX,
     INT32_MIN,           -(int64_t{1} << 40)};
@@ -189,7 +189,7 @@ constexpr int64_t kFar = 1000;   // beyond all tensors of the forms
 constexpr int64_t kPeriod = 24;  // of shifts and turns: a multiple of all extents that are rolled
 
 std::string text_of(int64_t number) {
-  return number == kLeast ? fmt::format("({} - 1)", kLeast + 1) : fmt::format("{}", number);
+  return number == kLeastInt ? fmt::format("({} - 1)", kLeastInt + 1) : fmt::format("{}", number);
 }
 
 int64_t drawn(Random& random) {
