@@ -56,6 +56,13 @@ std::string part_beside(const std::string& importer, const std::string& path) {
   return (folder / path).lexically_normal().replace_extension().generic_string();
 }
 
+/// Returns the library's part of that name, of the prelude too, or null.
+const LibrarySource* part_of(const Library& library, const std::string& name) {
+  const auto found = std::find_if(library.sources.begin(), library.sources.end(),
+                                  [&](const LibrarySource& source) { return source.name == name; });
+  return found == library.sources.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 bool is_library_source(std::string_view name) { return name.starts_with(kLibraryFolder); }
@@ -64,7 +71,7 @@ std::optional<ModuleSource> library_module(const Library& library, const std::st
                                            const std::string& importer) {
   if (is_file && !is_library_source(importer)) return std::nullopt;
   const std::string name = is_file ? part_beside(importer, path) : path;
-  const LibrarySource* source = library.module(name);
+  const LibrarySource* source = is_file ? part_of(library, name) : library.module(name);
   if (!source) return std::nullopt;
   return ModuleSource{fmt::format("<{}>", name), fmt::format("{}{}.tsl", kLibraryFolder, name),
                       std::string(source->text)};

@@ -120,11 +120,11 @@ template <Op kOp, ScalarOp kScalar> Value binary_builtin(Context& context, Args 
 Value where_builtin(Context& context, Args args) {
   if (is_host_number(args[0])) return truth(context, args[0]) ? args[1] : args[2];
   const Tensor condition = to_tensor(context, args[0], "where's condition");
-  auto branch = [&](const Value& v) {
-    if (is_host_number(v) || v.is(Tag::tensor)) return op_operand(v, true);
-    return Operand(to_tensor(context, v, "where"));
-  };
-  return context.ops().call(Op::where, {condition, branch(args[1]), branch(args[2])});
+  for (size_t i : {1, 2}) {
+    if (!is_host_number(args[i]) && !args[i].is(Tag::tensor))
+      args[i] = Value(to_tensors(context, args.values.subspan(1, 2), "where")[i - 1]);
+  }
+  return context.ops().call(Op::where, {condition, op_operand(args[1], true), op_operand(args[2], true)});
 }
 
 /// Limits x to a bound: op of both where x is not `within`. The gradient at the bound is that of x, while maximum and

@@ -120,12 +120,14 @@ Value scatter_add_builtin(Context& context, Args args) {
          describe(x), i);
   }
   const int last = x.rank() - 1;
+  const auto source_tensor = [&] {
+    const Value operands[] = {Value(x), args[3]};
+    return to_tensors(context, operands, "scatter_add's source")[1];
+  };
   const Operand source =
       is_host_number(args[3])
           ? operand_of(args[3])
-          : Operand(move_axis(
-                ops, cut_to(ops, to_tensor(context, args[3], "scatter_add's source"), index, -1, "scatter_add"), axis,
-                last));
+          : Operand(move_axis(ops, cut_to(ops, source_tensor(), index, -1, "scatter_add"), axis, last));
   const Tensor rows = ops.call(
       Op::scatter_add, {move_axis(ops, x, axis, last), move_axis(ops, as_index(ops, index), axis, last), source},
       {.batch = last});

@@ -11,11 +11,13 @@ namespace tsl {
 namespace {
 
 Value matmul_builtin(Context& context, Args args) {
-  return matmul(context.ops(), to_tensor(context, args[0], "matmul"), to_tensor(context, args[1], "matmul"));
+  const std::vector<Tensor> operands = to_tensors(context, args.values, "matmul");
+  return matmul(context.ops(), operands[0], operands[1]);
 }
 
 Value dot_builtin(Context& context, Args args) {
-  const Tensor a = to_tensor(context, args[0], "dot"), b = to_tensor(context, args[1], "dot");
+  const std::vector<Tensor> operands = to_tensors(context, args.values, "dot");
+  const Tensor &a = operands[0], &b = operands[1];
   if (a.rank() == 0 || b.rank() == 0) return context.ops().call(Op::mul, {a, b});
   return matmul(context.ops(), a, b);
 }
@@ -31,7 +33,8 @@ Value eigh_builtin(Context& context, Args args) {
 
 /// Calls an op that solves a system, for a right side of columns or of one vector.
 Value solve_system(Context& context, Args args, Op op, const char* name, const Attrs& attrs) {
-  const Tensor a = to_tensor(context, args[0], name), b = to_tensor(context, args[1], name);
+  const std::vector<Tensor> operands = to_tensors(context, args.values.first(2), name);
+  const Tensor &a = operands[0], &b = operands[1];
   Ops& ops = context.ops();
   if (b.rank() != 1) return ops.call(op, {a, b}, attrs);
   const Tensor column = ops.call(Op::insert_axis, {b}, {.axis = 1});
@@ -65,8 +68,7 @@ Value lu_factor_builtin(Context& context, Args args) {
 }
 
 Value einsum_builtin(Context& context, Args args) {
-  std::vector<Tensor> operands;
-  for (size_t i = 1; i < args.size(); ++i) operands.push_back(to_tensor(context, args[i], "einsum"));
+  const std::vector<Tensor> operands = to_tensors(context, args.values.subspan(1), "einsum");
   return einsum(context, expect_string(context, args[0], "einsum's equation"), operands);
 }
 

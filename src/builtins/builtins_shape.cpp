@@ -102,7 +102,7 @@ std::vector<Operand> expect_tensors(Context& context, const Value& v, const char
     for (int64_t i = 0, n = v.tensor().shape()[0].pin(); i < n; ++i)
       tensors.emplace_back(select(context.ops(), v.tensor(), 0, i));
   } else if (const std::vector<Value>* items = sequence_items(v)) {
-    for (const Value& item : *items) tensors.emplace_back(to_tensor(context, item, what));
+    for (Tensor& item : to_tensors(context, *items, what)) tensors.emplace_back(std::move(item));
   } else {
     fail(ErrorName::wrong_argument_type, "{} takes a list of tensors, not {}", what, type_name(v));
   }

@@ -129,9 +129,9 @@ Value int_builtin(Context& context, Args args) {
   const Value number = args[0].is(Tag::tensor) ? read_item(context, args[0].tensor()) : args[0];
   if (!is_host_number(number)) fail(ErrorName::wrong_argument_type, "cannot make an int of {}", type_name(args[0]));
   if (scalar_of(number).type == ScalarType::real) {  // also rejects NaN
-    const Value is_in_range =
-        apply_scalar(ScalarOp::lt, apply_scalar(ScalarOp::abs, number), Value(9223372036854775808.0));
-    if (!truth(context, is_in_range))
+    constexpr double kEnd = 0x1p63;
+    const auto is = [&](ScalarOp op, double bound) { return truth(context, apply_scalar(op, number, Value(bound))); };
+    if (!is(ScalarOp::ge, -kEnd) || !is(ScalarOp::lt, kEnd))
       fail(ErrorName::number_out_of_range, "{} is not an int", to_string(context, number));
   }
   return apply_scalar(ScalarOp::to_integer, number);

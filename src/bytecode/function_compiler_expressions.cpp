@@ -1,4 +1,6 @@
 // Compiles expressions.
+#include <limits>
+
 #include "base/error_names.h"
 #include "bytecode/function_compiler.h"
 #include "bytecode/queries.h"
@@ -122,9 +124,9 @@ void FunctionCompiler::unary(const UnaryExpr& e, Reg dst) {
 }
 
 void FunctionCompiler::negation(const Expr& operand, Reg dst, Span span) {
-  if (operand.kind == ExprKind::integer) {
-    return load_constant(Value(static_cast<int64_t>(0 - static_cast<uint64_t>(as<IntExpr>(operand).value))), dst, span);
-  }
+  const bool is_int = operand.kind == ExprKind::integer;
+  if (is_int && as<IntExpr>(operand).value != std::numeric_limits<int64_t>::min())  // whose negation fits no int
+    return load_constant(Value(-as<IntExpr>(operand).value), dst, span);
   if (operand.kind == ExprKind::real) return load_constant(Value(-as<RealExpr>(operand).value), dst, span);
   Scope scope(*this);
   emit(Opcode::negate, span, dst, this->operand(operand));

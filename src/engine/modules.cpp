@@ -256,7 +256,8 @@ Ref<Module> ModuleLoader::load(const ModuleSource& found, const std::string& nam
 
 Value ModuleLoader::import(Name path, bool is_file, uint32_t importing_source) {
   const ModuleSource found = find(*path, is_file, importing_source);
-  return Value(load(found, is_file ? fs::path(*path).stem().string() : *path, false));
+  const bool is_internal = found.name.starts_with("<stdlib>/prelude/");  // one part of the prelude imports another
+  return Value(load(found, is_file ? fs::path(*path).stem().string() : *path, is_internal));
 }
 
 void ModuleLoader::forget_files() {

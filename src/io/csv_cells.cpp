@@ -27,16 +27,26 @@ std::string_view CsvCell::trimmed() const {
 
 void CsvScanner::fail_at(size_t at, const std::string& problem) const {
   const std::string_view before = text_.substr(0, at);
-  const size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const size_t line_start = before.find_last_of("\r\n") + 1;  // npos + 1 is 0
+  auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  for (size_t i = 0; i < at; ++i) line += text_[i] == '\r' && text_.substr(i, 2) != "\r\n";  // bounded: by the text
   fail_with(ErrorName::malformed_file,
             fmt::format("cannot load {}:{}:{}: {}", path_, line, 1 + utf8_length(before.substr(line_start)), problem));
 }
 
+char CsvScanner::declared_separator(std::string_view text) {
+  constexpr std::string_view kMark = "sep=", kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  const bool is_declared = text.starts_with(kMark) && text.size() > kMark.size() + 1 &&
+                           !is_line_end(text[kMark.size()]) && is_line_end(text[kMark.size() + 1]);
+  return is_declared ? text[kMark.size()] : '\0';
+}
+
+void CsvScanner::skip_line() { at_ = std::min(text_.find_first_of("\r\n", at_), text_.size()); }
+
 void CsvScanner::skip_blank_lines() {
   for (; at_ < text_.size(); ++at_) {
-    const bool is_blank = text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n";
-    if (!is_blank) return;
+    if (!is_line_end(text_[at_])) return;
     count_work(1);
   }
 }
@@ -46,7 +56,7 @@ bool CsvScanner::pass_end() {
   if (at_ == text_.size()) return true;
   if (text_[at_] == separator_) is_row_over_ = false;
   else if (text_.substr(at_, 2) == "\r\n") ++at_;
-  else if (text_[at_] != '\n') return false;
+  else if (!is_line_end(text_[at_])) return false;
   ++at_;
   return true;
 }
@@ -55,10 +65,8 @@ CsvCell CsvScanner::next_cell() {
   if (at_ < text_.size() && text_[at_] == '"') return quoted_cell();
   const size_t begin = at_;
   const char separator = separator_;
-  while (at_ < text_.size() && text_[at_] != separator && text_[at_] != '\n') ++at_;
-  size_t end = at_;
-  const bool is_line_end = at_ == text_.size() || text_[at_] == '\n';
-  if (is_line_end && end > begin && text_[end - 1] == '\r') --end;
+  while (at_ < text_.size() && text_[at_] != separator && !is_line_end(text_[at_])) ++at_;
+  const size_t end = at_;
   pass_end();
   return {text_.substr(begin, end - begin)};
 }

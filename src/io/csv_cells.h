@@ -28,7 +28,12 @@ class CsvScanner {
       : path_(path), text_(text), separator_(separator), progress_(progress) {
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+    if (declared_separator(text_)) skip_line();
   }
+  /// Returns the separator in a first line such as "sep=;", which spreadsheets write; 0 if there is none.
+  static char declared_separator(std::string_view text);
+  /// Whether a character ends a line: lines end with "\n", "\r\n" or "\r".
+  static bool is_line_end(char c) { return c == '\n' || c == '\r'; }
 
   /// Calls cell(index, CsvCell) for each cell of the next row. Returns how many there were; 0 at the end.
   template <class OnCell> size_t next_row(OnCell&& on_cell) {
@@ -51,6 +56,7 @@ class CsvScanner {
   CsvCell next_cell();
   CsvCell quoted_cell();
   void skip_blank_lines();
+  void skip_line();
   /// Goes past what ends a cell. Returns false if something else is there.
   bool pass_end();
   [[noreturn]] void fail_at(size_t at, const std::string& problem) const;

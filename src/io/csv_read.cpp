@@ -39,15 +39,27 @@ std::optional<bool> as_bool(std::string_view cell) {
 
 /// Reads the whole cell as a number. Codes such as 007, and ints beyond 64 bits, would lose digits: they are text.
 template <class Number> bool read_number(std::string_view cell, Number& number) {
+  if (cell.size() > 1 && cell[0] == '+' && cell[1] != '-') cell.remove_prefix(1);
   const char* const end = cell.data() + cell.size();
   const auto [at, status] = std::from_chars(cell.data(), end, number);
   return status == std::errc() && at == end;
 }
 
+std::string_view digits_of(std::string_view cell) {
+  return cell.substr(cell.starts_with('-') || cell.starts_with('+') ? 1 : 0);
+}
+
 bool is_code(std::string_view cell) {
-  const std::string_view digits = cell.substr(cell.starts_with('-') ? 1 : 0);
-  if (digits.size() > 1 && digits[0] == '0' && is_digit(digits[1])) return true;
-  constexpr size_t kMostDigits = 18;  // fewer fit any int
+  const std::string_view digits = digits_of(cell);
+  return digits.size() > 1 && digits[0] == '0' && is_digit(digits[1]);
+}
+
+constexpr int64_t kLeastLong = 1'000'000'000'000'000'000;  // of 19 digits
+
+/// Whether a cell is an int of so many digits that a float would lose some.
+bool is_long_int(std::string_view cell) {
+  constexpr size_t kMostDigits = 18;
+  const std::string_view digits = digits_of(cell);
   return digits.size() > kMostDigits && std::all_of(digits.begin(), digits.end(), is_digit);
 }
 
@@ -84,7 +96,7 @@ class Column {
   bool add_integer(size_t row, std::string_view text) { return read_number(text, integers()[row]) && !is_code(text); }
   bool add_real(size_t row, std::string_view text) {
     if (is_gap(text)) reals()[row] = kGap;
-    else if (!read_number(text, reals()[row]) || is_code(text)) return false;
+    else if (!read_number(text, reals()[row]) || is_code(text) || is_long_int(text)) return false;
     return true;
   }
 
@@ -92,8 +104,8 @@ class Column {
   void add_other(size_t row, std::string_view text) {
     if (is_gap(text)) {
       if (kind_ == Kind::unknown) has_gaps_ = true;
-      else if (kind_ == Kind::integer) widen(row), reals()[row] = kGap;
-      else become_text();
+      else if (kind_ != Kind::integer || !widen(row)) become_text();
+      else reals()[row] = kGap;
       return;
     }
     if (const std::optional<bool> truth = as_bool(text)) {
@@ -106,8 +118,8 @@ class Column {
       begin(Kind::integer);
       if (!has_gaps_ && add_integer(row, text)) return;
       make_reals(row);
-    } else if (kind_ == Kind::integer) {
-      widen(row);
+    } else if (kind_ == Kind::integer && !widen(row)) {
+      return become_text();
     }
     if (kind_ != Kind::real || !add_real(row, text)) become_text();
   }
@@ -121,10 +133,14 @@ class Column {
     begin(Kind::real);
     polled_each(gaps, 1, [&](size_t i) { reals()[i] = kGap; });
   }
-  /// Makes floats of the ints in the first rows.
-  void widen(size_t rows) {
+  /// Makes floats of the ints in the first rows, unless one of them would lose digits.
+  bool widen(size_t rows) {
+    bool is_exact = true;
+    polled_each(rows, 1, [&](size_t i) { is_exact &= integers()[i] < kLeastLong && integers()[i] > -kLeastLong; });
+    if (!is_exact) return false;
     kind_ = Kind::real;
     polled_each(rows, 1, [&](size_t i) { reals()[i] = static_cast<double>(integers()[i]); });
+    return true;
   }
   void become_text() {
     kind_ = Kind::text;
@@ -140,13 +156,14 @@ class Column {
 
 /// Returns the separator of the first row: of those that tables have, the one that is there most often.
 char separator_of(std::string_view text) {
+  if (const char declared = CsvScanner::declared_separator(text)) return declared;
   constexpr std::string_view kSeparators = ",;\t|";
   std::array<size_t, kSeparators.size()> counts{};
   bool is_quoted = false;
   for (const char c : text) {
     count_work(1);
     if (c == '"') is_quoted = !is_quoted;
-    if (c == '\n' && !is_quoted) break;
+    if (CsvScanner::is_line_end(c) && !is_quoted) break;
     const size_t which = kSeparators.find(c);
     if (which != std::string_view::npos && !is_quoted) ++counts[which];
   }

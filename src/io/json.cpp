@@ -224,9 +224,10 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
 /// A JSON value in memory and as text, about.
 constexpr uint64_t kBytesPerValue = 64;
 
-[[noreturn]] void fail_to_write(const std::string& path, const std::string& why) {
+/// Fails to save a file, or, without a path, because of the argument of to_json().
+[[noreturn]] void fail_to_write(const std::string& path, ErrorName of_argument, const std::string& why) {
   if (!path.empty()) fail_to_save(ErrorName::unsaveable_value, path, why);
-  fail_argument(ErrorName::unsaveable_value, "value", "to_json: " + why);
+  fail_argument(of_argument, "value", "to_json: " + why);
 }
 
 void check_json_size(const Value& v, const std::string& path) {
@@ -254,7 +255,8 @@ class JsonWriter {
  private:
   void write(const Value& v, int depth) {
     count_work(kWorkOfItem);
-    if (depth > kMaxDepth) fail_to_write(path_, fmt::format("it is nested more than {} deep", kMaxDepth));
+    if (depth > kMaxDepth)
+      fail_to_write(path_, ErrorName::argument_out_of_range, fmt::format("it is nested more than {} deep", kMaxDepth));
     switch (v.tag()) {
       case Tag::nil: out_ += "null"; return;
       case Tag::boolean:
@@ -277,7 +279,7 @@ class JsonWriter {
       case Tag::foreign:
       case Tag::cell: break;
     }
-    fail_to_write(path_, fmt::format("JSON has no {}", type_name(v)));
+    fail_to_write(path_, ErrorName::wrong_argument_type, fmt::format("JSON has no {}", type_name(v)));
   }
 
   void new_line(int depth) {
@@ -307,8 +309,9 @@ class JsonWriter {
     items('{', '}', count_entries(container), depth, [&](size_t) {
       next_entry(container, state, key, value);
       if (!key.is(Tag::string)) {
-        fail_to_write(path_, fmt::format("the keys of a JSON object are strs, not {}; `str(key)` makes a str of a key",
-                                         type_name(key)));
+        fail_to_write(
+            path_, ErrorName::wrong_argument_type,
+            fmt::format("the keys of a JSON object are strs, not {}; `str(key)` makes a str of a key", type_name(key)));
       }
       string(key.as<String>().text);
       out_ += indent_ < 0 ? ":" : ": ";
@@ -323,7 +326,8 @@ class JsonWriter {
   }
 
   void real(double value) {
-    if (!std::isfinite(value)) fail_to_write(path_, "JSON has no " + float_text(value));
+    if (!std::isfinite(value))
+      fail_to_write(path_, ErrorName::argument_out_of_range, "JSON has no " + float_text(value));
     out_ += float_text(value);
   }
 
@@ -354,7 +358,9 @@ class JsonWriter {
     try {
       const std::string quoted = Json(std::string(text)).dump();
       out_ += std::string_view(quoted).substr(1, quoted.size() - 2);
-    } catch (const Json::exception&) { fail_to_write(path_, "a string is not valid UTF-8"); }
+    } catch (const Json::exception&) {
+      fail_to_write(path_, ErrorName::argument_out_of_range, "a string is not valid UTF-8");
+    }
   }
 
   Context& context_;

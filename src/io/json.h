@@ -18,7 +18,8 @@ Value parse_json(Context&, const std::string& text, const std::string& path = ""
 /// Writes a file: tuples become arrays, and tensors nested arrays. Throws Failure (io) for what JSON cannot express
 /// (functions, NaN).
 void save_json(Context&, const std::string& path, const Value& value);
-/// Returns a value as text, in one line or with so many blanks for a level (indent from 0 on).
+/// Returns a value as text, in one line or with so many blanks for a level (indent from 0 on). Errors are of the kinds
+/// type and value, about the parameter `value`.
 std::string to_json(Context&, const Value& value, int indent = -1);
 
 }  // namespace tsl

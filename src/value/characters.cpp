@@ -68,6 +68,8 @@ bool is_title_case(int32_t code) { return category_of(code) == UTF8PROC_CATEGORY
 std::string in_case(LetterCase to, std::string_view character) {
   const int32_t code = code_point_of(character);
   if (code < 0) return std::string(character);
+  constexpr int32_t kDottedI = 0x130;  // the one letter whose small form is two characters
+  if (to == LetterCase::lower && code == kDottedI) return "i\u0307";
   if (to == LetterCase::lower) return character_of(utf8proc_tolower(code));
   std::array<utf8proc_int32_t, kMostFoldings> folded{};
   const bool has_character = is_upper_case(code) || (to == LetterCase::title && is_title_case(utf8proc_totitle(code)));

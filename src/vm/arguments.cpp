@@ -96,6 +96,13 @@ Tensor expect_tensor(Context&, const Value& v, const char* what) {
 
 namespace {
 
+/// Whether a value is a tensor of f64, or lists that hold one.
+bool holds_double(const Value& v) {
+  if (v.is(Tag::tensor)) return v.tensor().dtype() == DType::f64;
+  const std::vector<Value>* items = sequence_items(v);
+  return items && std::any_of(items->begin(), items->end(), holds_double);
+}
+
 Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, const DType* numbers);
 
 Tensor stack_items(Context& context, const std::vector<Value>& items, const char* what, int depth,
@@ -144,7 +151,8 @@ Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, 
   }
   if (items->empty() || holds_only_host_numbers(v)) return tensor_from_lists(context, v, numbers, what);
   if (numbers) return stack_items(context, *items, what, depth, numbers);
-  const std::optional<DType> common = dtype_of_number_lists(v, what);  // of equal dtypes, each is converted once
+  // Beside a tensor of f64, numbers take f64. Numbers of equal dtypes are converted once.
+  const std::optional<DType> common = holds_double(v) ? DType::f64 : dtype_of_number_lists(v, what);
   return stack_items(context, *items, what, depth, common ? &*common : nullptr);
 }
 
@@ -156,6 +164,16 @@ Tensor to_tensor_of(Context& context, DType dtype, const Value& v, const char* w
   if (holds_only_host_numbers(v)) return tensor_from_lists(context, v, &dtype, what);
   const bool converts_numbers = dtype_of_number_lists(v, what).has_value() || is_integer(dtype);
   return cast(context.ops(), to_tensor(context, v, what, 0, converts_numbers ? &dtype : nullptr), dtype);
+}
+
+std::vector<Tensor> to_tensors(Context& context, std::span<const Value> operands, const char* what) {
+  const bool is_double = std::any_of(operands.begin(), operands.end(), holds_double);
+  std::vector<Tensor> tensors;
+  for (const Value& v : operands) {
+    const bool is_weak = is_double && !v.is(Tag::tensor) && !v.is(Tag::range);
+    tensors.push_back(is_weak ? to_tensor_of(context, DType::f64, v, what) : to_tensor(context, v, what));
+  }
+  return tensors;
 }
 
 Value convert(Context& context, DType dtype, const Value& v) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ Tensor expect_tensor(Context&, const Value&, const char* what);       // no conv
 Tensor to_tensor(Context&, const Value&, const char* what);
 /// As to_tensor(), with a given dtype: lists that contain only numbers are converted to it directly.
 Tensor to_tensor_of(Context&, DType dtype, const Value&, const char* what);
+/// Makes tensors of operands that are computed together: beside a tensor of f64, host numbers and lists take f64.
+std::vector<Tensor> to_tensors(Context&, std::span<const Value>, const char* what);
 /// Converts to a dtype: casts a tensor, or makes one of a number or lists. bool(v) of a host number is a host bool.
 Value convert(Context&, DType dtype, const Value& v);
 /// Reads a device: "cpu", "cuda" (of several GPUs, the one on which tensors are made by default) or "cuda:N".

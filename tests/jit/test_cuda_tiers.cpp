@@ -187,8 +187,8 @@ bool has(const CorpusProgram& program, const char* text) { return program.code.f
 bool has_products(const CorpusProgram& program) {
   // Derivatives of factorisations are products.
   for (const char* product :
-       {" @ ", "matmul", "einsum", "nn.", "conv2d", "conv(", "conv_transpose(", "attention", "models/", "solve(", "qr(",
-        "svd(", "lu_factor(", "fft(", "fft_pairs(", " eig(", "eig_pairs("}) {
+       {" @ ", "matmul", "einsum", "nn.", "conv2d", "conv(", "conv_transpose(", "attention", "models/", "models.tsl",
+        "solve(", "qr(", "svd(", "lu_factor(", "fft(", "fft_pairs(", " eig(", "eig_pairs("}) {
     if (has(program, product)) return true;
   }
   return false;
