@@ -268,7 +268,7 @@ Tensor pad_constant(Context& context, const Tensor& x, const std::vector<Margins
   Attrs attrs;
   for (int axis = 0; axis < x.rank(); ++axis) {
     const Margins& margin = margins[static_cast<size_t>(axis)];
-    shape[axis] = sum_of_extents("pad", shape[axis], margin.before + margin.after);
+    shape[axis] = sum_of_extents("pad", sum_of_extents("pad", shape[axis], margin.before), margin.after);
   }
   attrs.view = Layout::contiguous(shape);
   for (int axis = 0; axis < x.rank(); ++axis) {
