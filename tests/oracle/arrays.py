@@ -353,7 +353,8 @@ def index_sections(rng):
                 return np.stack([f(p) if len(p) else np.full(a.shape[1:], absent, a.data.dtype) for p in parts])
             for n, tail in ((5, ""), (7, ", 7")):
                 given = f"({a.text}, {ids.text}{tail})"
-                s.case("exact", "segment_sum" + given, (dtype, each(lambda p: p.sum(0, dtype=p.dtype), 0, n)))
+                wide = dtype if is_float(dtype) or dtype == "u64" else "i64"
+                s.case("exact", "segment_sum" + given, (wide, each(lambda p: p.sum(0, dtype=p.dtype), 0, n)))
                 s.case("exact", "segment_prod" + given, (dtype, each(lambda p: p.prod(0, dtype=p.dtype), 1, n)))
                 s.case("exact", "segment_max" + given, (dtype, each(lambda p: p.max(0), least, n)))
                 s.case("exact", "segment_min" + given, (dtype, each(lambda p: p.min(0), most, n)))
