@@ -3,9 +3,7 @@
 #include <chrono>
 
 #include "base/run_watch.h"
-#include "support/session.h"
-#include "value/builtin.h"
-#include "value/signature.h"
+#include "support/all_functions.h"
 
 using namespace tsl;
 
