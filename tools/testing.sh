@@ -7,11 +7,9 @@ checks_passed=0
 checks_failed=0
 readonly stages=build/stages.txt  # of this run: name, seconds, seconds of processors
 
-# core_seconds: the processor time of all children that have ended.
+# core_seconds: the processor time of all children of this shell that have ended.
 core_seconds() {
-  local text
-  text=$(LC_ALL=C times | tail -n 1)
-  echo "$text" | awk '{ for (i = 1; i <= 2; ++i) { split($i, t, "[ms]"); s += 60 * t[1] + t[2] } printf "%.1f", s }'
+  awk -v ticks="$(getconf CLK_TCK)" '{ print ($16 + $17) / ticks }' "/proc/$$/stat"
 }
 
 # stage NAME COMMAND...: runs a command of this shell, and notes its time.

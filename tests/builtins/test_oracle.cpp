@@ -46,7 +46,7 @@ struct Totals {
   long cases = 0, elements = 0, errors = 0;
   std::map<Op, long> ops;
   std::set<std::string> words;  // in the expressions
-  std::set<std::string> seen;   // sections and tolerances
+  std::set<std::string> seen;   // names of expressions, tolerances
   std::vector<std::string> failures;
 };
 
@@ -64,8 +64,8 @@ class Runner {
       inputs_[0] = bind(eager_.engine, section);
       inputs_[1] = bind(compiled_.engine, section);
       for (const OracleCase& one : section.cases) {
-        note_words(one.expression);
-        const bool is_new = totals_.seen.insert(section.name).second | totals_.seen.insert(one.tolerance).second;
+        const bool is_new =
+            totals_.seen.insert(note_words(one.expression)).second | totals_.seen.insert(one.tolerance).second;
         if (const bool is_turn = turn_.takes_next(); !shard_.takes_next() || !(is_turn || is_new)) continue;
         const std::string what = check(section, one);
         ++totals_.cases;
@@ -149,12 +149,18 @@ class Runner {
     return "";
   }
 
-  void note_words(const std::string& text) {
-    std::string word;
+  /// Notes the words of an expression. Returns its names, one after the other.
+  std::string note_words(const std::string& text) {
+    std::string word, names;
     for (const char c : text + " ") {
-      if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') word += c;
-      else if (!word.empty()) totals_.words.insert(std::exchange(word, ""));
+      if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
+        word += c;
+      } else if (!word.empty()) {
+        if (std::isdigit(static_cast<unsigned char>(word[0])) == 0) names += word + " ";
+        totals_.words.insert(std::exchange(word, ""));
+      }
     }
+    return names;
   }
 
   Totals& totals_;
@@ -163,7 +169,7 @@ class Runner {
   bool on_gpu_;
   std::vector<Value> inputs_[2];
   Shard shard_;
-  Shard turn_{1, 0, std::getenv("TSL_ORACLE_TURN")};  // a share, and the first case of each section and tolerance
+  Shard turn_{1, 0, std::getenv("TSL_ORACLE_TURN")};  // a share, and the first case of each form and tolerance
 };
 
 std::vector<std::string> case_files() {
