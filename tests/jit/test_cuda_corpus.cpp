@@ -1,11 +1,11 @@
 // Compiles the kernels of all test programs by NVRTC for the supported architectures; no GPU is needed.
 //
-// The corpus generates some 59,000 different kernels; a run has the programs of an eighth of it, other ones each time.
-// Most kernels differ only in layouts, and share lines. So a set of representatives is chosen, some 6,100 of the whole
-// corpus, which together contain every line of any kernel, with names of the same types, and every combination of ops
-// and template. A third of them is compiled with little optimisation, which takes half the time and finds the same
-// mistakes: each for one architecture, a half of them for sm_90, a quarter for sm_75, a twelfth each for sm_80, sm_89
-// and sm_120. A sample of the other kernels is divided likewise, and compiled for sm_90 as TSL does.
+// The corpus generates some 59,000 different kernels; a run has the programs of a sixteenth of it, other ones each
+// time. Most kernels differ only in layouts, and share lines. So a set of representatives is chosen, some 6,100 of the
+// whole corpus, which together contain every line of any kernel, with names of the same types, and every combination of
+// ops and template. A quarter of them is compiled with little optimisation, which takes half the time and finds the
+// same mistakes: each for one architecture, a half of them for sm_90, a quarter for sm_75, a twelfth each for sm_80,
+// sm_89 and sm_120. A sample of the other kernels is divided likewise, and compiled for sm_90 as TSL does.
 //   TSL_CORPUS_SEED=N            takes the programs and kernels of seed N, as an earlier run has printed it
 //   TSL_CORPUS_SAMPLE=N          has N kernels in the sample (default 100)
 //   TSL_CORPUS=all               compiles all of them as TSL does for sm_75 and sm_90, and the representatives, with
@@ -59,7 +59,7 @@ struct Share {
 constexpr Share kShares[] = {{"sm_90", 2}, {"sm_75", 4}, {"sm_80", 12}, {"sm_89", 12}, {"sm_120", 12}};
 /// A run without TSL_CORPUS=all has time for one of so many shares of the programs, and of the kernels that stand for
 /// others in these, by chance.
-constexpr size_t kProgramTurns = 8, kKernelTurns = 3;
+constexpr size_t kProgramTurns = 16, kKernelTurns = 4;
 constexpr Tier kTiers[] = {Tier::eager, Tier::annotated, Tier::everything};
 
 /// Returns the programs of one share of the corpus. The same seed gives the same share.
