@@ -29,17 +29,24 @@ uint64_t bits_of_element(DType dtype, const std::byte* at) {
 
 uint64_t hash_of(uint64_t hash, DType dtype, const std::byte* at, const Layout& layout, int axis) {
   if (axis == layout.rank()) return mixed(hash, bits_of_element(dtype, at));
-  const int64_t step = layout.strides[axis].hint() * static_cast<int64_t>(size_of(dtype));
-  for (int64_t i = 0; i < layout.shape[axis].hint(); ++i) hash = hash_of(hash, dtype, at + i * step, layout, axis + 1);
+  const int64_t extent = layout.shape[axis].hint();
+  // The stride of a single element may be any number.
+  const int64_t step = extent == 1 ? 0 : layout.strides[axis].hint() * static_cast<int64_t>(size_of(dtype));
+  for (int64_t i = 0; i < extent; ++i) hash = hash_of(hash, dtype, at + i * step, layout, axis + 1);
   return hash;
+}
+
+/// Returns a hash of all elements. A tensor without any may have extents and strides of any size.
+uint64_t hash_of(const Tensor& tensor) {
+  const bool is_empty = element_count(tensor.shape()) == Dim(0);
+  return is_empty ? 1 : hash_of(1, tensor.dtype(), tensor.data(), tensor.layout(), 0);
 }
 
 Value run_bits_of(Context& context, std::span<Value> tensors) {
   std::string text;
   for (const Value& value : tensors) {
     const Tensor host = read_to_host(context, value.tensor());
-    text += fmt::format("{}{} {:016x}", text.empty() ? "" : "; ", describe(host),
-                        hash_of(1, host.dtype(), host.data(), host.layout(), 0));
+    text += fmt::format("{}{} {:016x}", text.empty() ? "" : "; ", describe(host), hash_of(host));
   }
   return make_string(std::move(text));
 }
