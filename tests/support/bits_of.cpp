@@ -38,7 +38,7 @@ uint64_t hash_of(uint64_t hash, DType dtype, const std::byte* at, const Layout& 
 
 /// Returns a hash of all elements. A tensor without any may have extents and strides of any size.
 uint64_t hash_of(const Tensor& tensor) {
-  const bool is_empty = element_count(tensor.shape()) == Dim(0);
+  const bool is_empty = count_if_representable(tensor.shape()) == 0;
   return is_empty ? 1 : hash_of(1, tensor.dtype(), tensor.data(), tensor.layout(), 0);
 }
 
