@@ -93,6 +93,8 @@ Dims without_ones(const Dims& shape) {
 }
 
 int64_t count_of(const Dims& shape) {
+  const auto is_zero = [](Dim extent) { return extent.hint() == 0; };
+  if (std::any_of(shape.begin(), shape.end(), is_zero)) return 0;  // the other extents may be of any size
   int64_t count = 1;
   for (Dim extent : shape) count *= extent.hint();
   return count;
