@@ -8,6 +8,7 @@
 #include "value/map.h"
 #include "value/result_display.h"
 #include "value/signature.h"
+#include "value/value_walk.h"
 
 namespace tsl::analysis {
 
@@ -21,9 +22,10 @@ CandidateKind kind_of(const Value& value) {
 
 /// Whether a value is no literal with parts that are only known when it runs.
 bool is_known(const Value& value) {
-  if (!value.is(Tag::record)) return !value.is(Tag::absent);
-  const std::vector<Value>& fields = value.as<Record>().values;
-  return std::all_of(fields.begin(), fields.end(), is_known);
+  return walk_values(value, [](const Value& part) {
+    if (part.is(Tag::record)) return Walk::into;
+    return part.is(Tag::absent) ? Walk::end : Walk::over;
+  });
 }
 
 /// Returns the first line of a documentation, or the type of another value.

@@ -11,6 +11,7 @@
 #include "value/host_tensor.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
+#include "value/value_walk.h"
 #include "vm/arguments.h"
 #include "vm/tensor_calls.h"
 
@@ -38,7 +39,7 @@ template <class Check> auto about(const char* parameter, Check check) {
 // Returns a host number: as it is, or read from a one-element tensor.
 Value host_number(Context& context, const Value& v) { return is_one_element(v) ? read_item(context, v.tensor()) : v; }
 
-const std::vector<Value>* sequence_items(const Value& v) {
+const std::vector<Value>* items_or_null(const Value& v) {
   if (v.is(Tag::list)) return &v.as<List>().items;
   if (v.is(Tag::tuple)) return &v.as<Tuple>().items;
   return nullptr;
@@ -98,20 +99,22 @@ namespace {
 
 /// Whether a value is a tensor of f64, or lists that hold one.
 bool holds_double(const Value& v) {
-  if (v.is(Tag::tensor)) return v.tensor().dtype() == DType::f64;
-  const std::vector<Value>* items = sequence_items(v);
-  return items && std::any_of(items->begin(), items->end(), holds_double);
+  return !walk_values(v, [](const Value& item) {
+    if (is_items(item)) return Walk::into;
+    return item.is(Tag::tensor) && item.tensor().dtype() == DType::f64 ? Walk::end : Walk::over;
+  });
 }
 
-Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, const DType* numbers);
+Tensor to_nested_tensor(Context& context, const Value& v, const char* what, int depth, const DType* numbers);
 
+// bounded recursion: by kMaxRank
 Tensor stack_items(Context& context, const std::vector<Value>& items, const char* what, int depth,
                    const DType* numbers) {
   if (depth == kMaxRank) fail(ErrorName::value_too_deep, "{}: lists nested more than {} deep", what, kMaxRank);
   std::vector<Operand> rows;
   DType dtype = DType::boolean;
   for (const Value& item : items) {
-    Tensor row = to_tensor(context, item, what, depth + 1, numbers);
+    Tensor row = to_nested_tensor(context, item, what, depth + 1, numbers);
     dtype = promote(dtype, row.dtype());
     rows.emplace_back(std::move(row));
   }
@@ -129,7 +132,8 @@ Tensor stack_items(Context& context, const std::vector<Value>& items, const char
 }
 
 /// Converts nested lists. `numbers`: the dtype of all host numbers in v; null if each has a dtype of its own.
-Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, const DType* numbers) {
+// bounded recursion: by kMaxRank
+Tensor to_nested_tensor(Context& context, const Value& v, const char* what, int depth, const DType* numbers) {
   if (v.is(Tag::tensor)) return v.tensor();
   if (is_host_number(v)) {
     Attrs attrs;
@@ -142,7 +146,7 @@ Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, 
     attrs.count = count_between(dim_of(v.as<Range>().begin), dim_of(v.as<Range>().end));
     return context.ops().call(Op::iota, {operand_of(v.as<Range>().begin), Operand(Scalar::of(int64_t{1}))}, attrs);
   }
-  const std::vector<Value>* items = sequence_items(v);
+  const std::vector<Value>* items = items_or_null(v);
   if (!items) {
     std::string hint = v.is_nil() ? hint_for_nil(v) : hint_to_make(Wanted::real, v);
     if (v.is(Tag::string)) hint = "a tensor holds numbers; texts stay in a list, and `encode(text)` gives their bytes";
@@ -158,12 +162,14 @@ Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, 
 
 }  // namespace
 
-Tensor to_tensor(Context& context, const Value& v, const char* what) { return to_tensor(context, v, what, 0, nullptr); }
+Tensor to_tensor(Context& context, const Value& v, const char* what) {
+  return to_nested_tensor(context, v, what, 0, nullptr);
+}
 
 Tensor to_tensor_of(Context& context, DType dtype, const Value& v, const char* what) {
   if (holds_only_host_numbers(v)) return tensor_from_lists(context, v, &dtype, what);
   const bool converts_numbers = dtype_of_number_lists(v, what).has_value() || is_integer(dtype);
-  return cast(context.ops(), to_tensor(context, v, what, 0, converts_numbers ? &dtype : nullptr), dtype);
+  return cast(context.ops(), to_nested_tensor(context, v, what, 0, converts_numbers ? &dtype : nullptr), dtype);
 }
 
 std::vector<Tensor> to_tensors(Context& context, std::span<const Value> operands, const char* what) {
@@ -196,7 +202,7 @@ Device expect_device(Context& context, const Value& v, const char* what) {
 }
 
 std::optional<std::vector<Value>> sequence_items(Context& context, const Value& v) {
-  if (const std::vector<Value>* items = sequence_items(v)) return *items;
+  if (const std::vector<Value>* items = items_or_null(v)) return *items;
   if (!v.is(Tag::tensor) || v.tensor().rank() != 1) return std::nullopt;
   const Value items = to_nested_lists(context, v.tensor());
   return items.as<List>().items;

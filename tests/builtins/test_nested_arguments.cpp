@@ -43,7 +43,7 @@ std::string call_with(const Callee& callee, size_t at, const std::string& others
 
 }  // namespace
 
-TEST_CASE("a deep and a shared value for each parameter of each function end in time", "[.nested]") {
+TEST_CASE("a deep and a shared value for each parameter of each function end in time", "[nested]") {
   Session s;
   s.engine.watch.limit_host_bytes(kHostBytes);
   Interner& names = s.engine.names();
@@ -78,7 +78,7 @@ TEST_CASE("a deep and a shared value for each parameter of each function end in 
   CHECK(calls > 3000);
 }
 
-TEST_CASE("errors about nested values, and checks of annotations, do not recurse over them", "[.nested]") {
+TEST_CASE("errors about nested values, and checks of annotations, do not recurse over them", "[nested]") {
   Session s;
   const std::string deep = "var t = [1]\nfor i in 0..400000 { t = [t] }\n",
                     shared = "var t = [1]\nfor i in 0..60 { t = [t, t] }\n";

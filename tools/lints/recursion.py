@@ -19,18 +19,17 @@ BOUNDED = {
     "src/builtins/builtins_collection.cpp": "kMaxTreeDepth",
     "src/builtins/builtins_elementwise.cpp": "kMaxNesting",
     "src/io/json.cpp": "kMaxDepth",
-    "src/io/tree.cpp": "kMaxDepth",
-    "src/io/tree_file.cpp": "kMaxDepth; a form that is read has passed the reader of JSON, which has its own",
+    "src/io/tree.cpp": "kMaxTreeDepth",
+    "src/io/tree_file.cpp": "kMaxEntryDepth; a form that is read has passed the reader of JSON, which has its own",
     "src/jit/guard_notes.cpp": "guards are made for values that can_abstract() accepts",
     "src/jit/input_guards.cpp": "kMaxDepth and kMaxParts, by can_abstract(); builtins hold no builtins but of a program's depth",
     "src/profile/memory_holders.cpp": "kMaxDepth",
-    "src/value/format.cpp": "kMaxDepth; lazy strings are joined by replace_leaves",
+    "src/value/format.cpp": "kMaxFormatDepth; lazy strings are joined by replace_leaves",
     "src/value/host_tensor.cpp": "kMaxRank",
     "src/value/map.cpp": "keys have passed as_key(), which has kMaxNesting",
     "src/value/map.h": "find() calls its overload",
     "src/value/result_display.cpp": "kMostDepth",
     "src/value/signature_check.cpp": "parts of annotations, whose depth the parser bounds; kMaxValueText",
-    "src/vm/arguments.cpp": "kMaxRank",
     "src/vm/indexing.cpp": "the two parts of a complex number, and overloads",
     "src/vm/instructions.cpp": "the steps of a path in the text, and overloads",
     "src/vm/keys.cpp": "kMaxNesting",
@@ -43,6 +42,8 @@ HEAD = re.compile(r"\b(?P<name>[A-Za-z_]\w*)\s*\((?P<parameters>" + TAKES + r")\
                   r"(?:\s*(?:const|noexcept|override|->\s*[\w:<>&*\s]+))*\s*\{")
 STATEMENTS = {"if", "for", "while", "switch", "catch", "return", "sizeof", "decltype"}
 CALL = re.compile(r"(?<![\w.>:])(\w+)\s*\(")
+# A function that an algorithm calls, as in std::any_of(begin, end, holds).
+GIVEN = re.compile(r"\bstd::(?:\w+_of|\w+_if|for_each|transform|accumulate)\s*\([^;{}]*?,\s*(\w+)\s*\)")
 COMMENT = re.compile(r"//.*\bbounded recursion: \S")
 
 
@@ -61,7 +62,8 @@ def problems_of(name, text):
     names = {function for function, *_ in functions}
     reached = {function: set() for function in names}
     for function, _, begin, end in functions:
-        reached[function] |= names & set(CALL.findall(code[begin:end]))
+        body = code[begin:end]
+        reached[function] |= names & {*CALL.findall(body), *GIVEN.findall(body)}
     for _ in names:
         for called in reached.values():
             called.update(*(reached[each] for each in tuple(called)))

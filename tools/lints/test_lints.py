@@ -248,12 +248,16 @@ class Recursion(Case):
               if (v.is(Tag::list)) list(v.as<List>());
             }
             int factorial(int n) { return n * factorial(n - 1); }
+            bool any(const List& v) {
+              return std::any_of(v.items.begin(), v.items.end(), any);
+            }
             void visit(const Value& v) { walk.visit(v); }
             """.replace("\n            ", "\n"))
         out, failed = self.run_lint(recursion)
         self.assertTrue(failed)
         self.assertEqual([line.split(" may")[0] for line in out.splitlines()],
-                         ["src/value/a.cpp:2: holds", "src/value/a.cpp:9: list", "src/value/a.cpp:12: item"])
+                         ["src/value/a.cpp:2: holds", "src/value/a.cpp:9: list", "src/value/a.cpp:12: item",
+                          "src/value/a.cpp:16: any"])
         self.write("src/value/a.cpp", "void f(const Value& v) { g(v); }\n")
         self.assertEqual(self.run_lint(recursion), ("recursion: 1 mentions of values in 1 files\n", False))
 
