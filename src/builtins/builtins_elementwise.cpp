@@ -120,9 +120,13 @@ template <Op kOp, ScalarOp kScalar> Value binary_builtin(Context& context, Args 
 Value where_builtin(Context& context, Args args) {
   if (is_host_number(args[0])) return truth(context, args[0]) ? args[1] : args[2];
   const Tensor condition = to_tensor(context, args[0], "where's condition");
-  for (size_t i : {1, 2}) {
-    if (!is_host_number(args[i]) && !args[i].is(Tag::tensor))
-      args[i] = Value(to_tensors(context, args.values.subspan(1, 2), "where")[i - 1]);
+  const std::span<Value> branches = args.values.subspan(1, 2);
+  const auto is_operand = [](const Value& v) { return is_host_number(v) || v.is(Tag::tensor); };
+  if (!std::all_of(branches.begin(), branches.end(), is_operand)) {
+    const std::vector<Tensor> tensors = to_tensors(context, branches, "where");
+    for (size_t i = 0; i < branches.size(); ++i) {
+      if (!is_operand(branches[i])) branches[i] = Value(tensors[i]);
+    }
   }
   return context.ops().call(Op::where, {condition, op_operand(args[1], true), op_operand(args[2], true)});
 }

@@ -329,16 +329,6 @@ Value args_builtin(Context& context, Args) {
 
 constexpr int64_t kNameWork = 256;  // to describe what has a name
 
-std::string with_doc(std::string heading, std::string_view doc) {
-  if (doc.empty()) return heading;
-  heading += "\n  ";
-  polled_each(doc.size(), 2, [&](size_t i) {
-    heading += doc[i];
-    if (doc[i] == '\n') heading += "  ";
-  });
-  return heading;
-}
-
 std::string module_help(Context& context, const Module& module) {
   std::string text = with_doc("module " + module.name, module.doc);
   for (const auto& [name, cell] : module.exports) {

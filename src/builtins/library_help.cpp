@@ -1,5 +1,6 @@
 #include "builtins/library_help.h"
 
+#include "base/count_work.h"
 #include "base/error.h"
 
 namespace tsl {
@@ -33,13 +34,6 @@ std::string declaration_at(std::string_view text, size_t begin) {
   return declaration;
 }
 
-std::string with_library_doc(std::string heading, std::string_view doc) {
-  // bounded: by the library's text
-  for (size_t line = 0; line < doc.size(); line += line_at(doc, line).size() + 1)
-    heading.append("\n  ").append(line_at(doc, line));
-  return heading;
-}
-
 /// Returns the name of the module whose part a source is: "nn" of "nn/losses".
 std::string_view module_of(const LibrarySource& source) { return source.name.substr(0, source.name.find('/')); }
 
@@ -56,6 +50,16 @@ std::string doc_of(const LibrarySource& module) {
 }
 
 }  // namespace
+
+std::string with_doc(std::string heading, std::string_view doc) {
+  if (doc.empty()) return heading;
+  heading += "\n  ";
+  polled_each(doc.size(), 2, [&](size_t i) {
+    heading += doc[i];
+    if (doc[i] == '\n') heading += "  ";
+  });
+  return heading;
+}
 
 std::vector<ModuleFunction> functions_of(const LibrarySource& source) {
   std::vector<ModuleFunction> functions;
@@ -83,12 +87,12 @@ std::string help_in_modules(std::span<const LibrarySource> sources, std::string_
     if (source.is_prelude()) continue;
     const bool is_module = module_of(source) == name;
     if (source.name == name)
-      text += with_library_doc(fmt::format("module {}, which `import {}` loads", name, name), doc_of(source));
+      text += with_doc(fmt::format("module {}, which `import {}` loads", name, name), doc_of(source));
     // bounded: by the library's text
     for (const ModuleFunction& function : functions_of(source)) {
       const bool is_named = function.path == name || function.path.substr(module_of(source).size() + 1) == name;
       if (is_module) text += "\n  " + function.declaration;
-      else if (is_named) text += (text.empty() ? "" : "\n") + with_library_doc(function.declaration, function.doc);
+      else if (is_named) text += (text.empty() ? "" : "\n") + with_doc(function.declaration, function.doc);
     }
   }
   return text;

@@ -16,6 +16,8 @@ struct ModuleFunction {
   std::string doc;
 };
 
+/// Returns a heading with a documentation below it, indented.
+std::string with_doc(std::string heading, std::string_view doc);
 /// Returns the functions at the top level of a module, or of a part of one, that have no underscore before their name.
 std::vector<ModuleFunction> functions_of(const LibrarySource& source);
 /// Returns the help of a module, or of the functions of that name or path; "" if there are none.

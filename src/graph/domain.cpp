@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+
+#include "tensor/limits.h"
 
 namespace tsl::graph {
 
@@ -92,13 +95,7 @@ Dims without_ones(const Dims& shape) {
   return out;
 }
 
-int64_t count_of(const Dims& shape) {
-  const auto is_zero = [](Dim extent) { return extent.hint() == 0; };
-  if (std::any_of(shape.begin(), shape.end(), is_zero)) return 0;  // the other extents may be of any size
-  int64_t count = 1;
-  for (Dim extent : shape) count *= extent.hint();
-  return count;
-}
+int64_t count_of(const Dims& shape) { return count_if_representable(shape).value_or(INT64_MAX); }
 
 std::optional<Dims> refine(const Dims& a, const Dims& b) {
   const Dims x = without_ones(a), y = without_ones(b);
