@@ -60,9 +60,11 @@ endif()
 if(NOT TSL_TEST_HOME STREQUAL "release")
   # The other tests of the language, on a GPU.
   foreach(room ${rooms_of_language})
-    tsl_gpu_script(cuda_${room} $<TARGET_FILE:test_${room}>
-                   ~[random]~[matrix]~[corpus]~[threads]~[cuda]~[fill]~[oracle]~[examples])
-    set_property(TEST cuda_${room} PROPERTY ENVIRONMENT TSL_TEST_DEVICE=cuda)
+    if(TARGET test_${room})
+      tsl_gpu_script(cuda_${room} $<TARGET_FILE:test_${room}>
+                     ~[random]~[matrix]~[corpus]~[threads]~[cuda]~[fill]~[oracle]~[examples])
+      set_property(TEST cuda_${room} PROPERTY ENVIRONMENT TSL_TEST_DEVICE=cuda)
+    endif()
   endforeach()
   tsl_gpu_cases(test_engine)
   tsl_gpu_cases(test_api)

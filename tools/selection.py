@@ -2,7 +2,7 @@
 
     sanitized=yes|no   whether the sanitizers' half runs
     lets=N             how many random functions of many lets run
-    oracle=K/3         which third of the oracle's cases runs
+    turn=K/3           which third of the oracle and of the op matrix runs
     why='...'          the reason, for people
 
 .ci/complete names the last commit whose complete run has passed. If nothing has changed since then that the sanitizers' half
@@ -19,9 +19,9 @@ UNSANITIZED = ("*.md", "docs/*", "benchmarks/*", "examples/*", "stdlib/*", "pyth
                "tests/python/*", ".ci/complete", ".ci/stages")
 # Where a mistake shows in memory that compiled code shares, which random functions of many lets look for.
 SHARING = ("src/tensor/*", "src/graph/*", "src/exec/*", "src/jit/*", "src/backend/*", "tests/support/random_*")
-FEW_LETS, MANY_LETS = 600, 2000
+FEW_LETS, MANY_LETS = 400, 1200
 TURNS = 8          # of complete runs
-ORACLE_TURNS = 3
+THIRDS = 3         # of the oracle and the op matrix
 
 
 def matches(path, patterns):
@@ -31,7 +31,7 @@ def matches(path, patterns):
 def select(head, parents, changed):
     """Gives what to run for a commit; `changed`: paths since the last complete run, None where that is not known."""
     number = int(head[:8], 16)
-    chosen = {"oracle": f"{number % ORACLE_TURNS + 1}/{ORACLE_TURNS}"}
+    chosen = {"turn": f"{number % THIRDS + 1}/{THIRDS}"}
     everything = changed is None or parents > 1 or number % TURNS == 0
     chosen["lets"] = MANY_LETS if everything or any(matches(path, SHARING) for path in changed) else FEW_LETS
     needing = [] if changed is None else [path for path in changed if not matches(path, UNSANITIZED)]

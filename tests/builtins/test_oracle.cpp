@@ -169,7 +169,7 @@ class Runner {
   bool on_gpu_;
   std::vector<Value> inputs_[2];
   Shard shard_;
-  Shard turn_{1, 0, std::getenv("TSL_ORACLE_TURN")};  // a share, and the first case of each form and tolerance
+  Shard turn_{1, 0, std::getenv("TSL_TEST_TURN")};  // a share, and the first case of each form and tolerance
 };
 
 std::vector<std::string> case_files() {

@@ -20,7 +20,7 @@ TEST_CASE("every op has a case", "[matrix]") {
 }
 
 TEST_CASE("every op agrees on all tiers, dtypes and layouts", "[matrix]") {
-  Shard shard;
+  Shard shard(1, 0, shard_or_turn());
   for (const MatrixCase& c : matrix_cases()) {
     for (const char* dtype : kMatrixDTypes) {
       if (!shard.takes_next()) continue;
@@ -53,7 +53,7 @@ bool takes_integers_only(const MatrixCase& c) {
 }  // namespace
 
 TEST_CASE("derivatives agree on all tiers, float dtypes and layouts", "[matrix]") {
-  Shard shard;
+  Shard shard(1, 0, shard_or_turn());
   for (const MatrixCase& c : matrix_cases()) {
     for (const char* dtype : {"f16", "bf16", "f32", "f64"}) {
       if (!shard.takes_next()) continue;

@@ -11,6 +11,12 @@
 
 namespace tsl {
 
+/// Gives the share of a test that takes turns: of TSL_TEST_SHARD, or else of TSL_TEST_TURN, a third in a run of tools/test.
+inline const char* shard_or_turn() {
+  const char* const shard = std::getenv("TSL_TEST_SHARD");
+  return shard ? shard : std::getenv("TSL_TEST_TURN");
+}
+
 /// Selects the cases of one loop that this process runs: all, or with TSL_TEST_SHARD=k/n every n-th from the k-th on, k
 /// from 1 to n. At its end it prints how many these were, so that a shard without cases is noticed. Used by one thread.
 class Shard {
@@ -35,7 +41,7 @@ class Shard {
     together_ = std::clamp<uint64_t>(count / shards_, 1, together);
   }
   ~Shard() {
-    if (!name_.empty()) WARN("TSL_TEST_SHARD=" << name_ << ": ran " << taken_ << " of " << asked_ << " cases");
+    if (!name_.empty()) WARN("shard " << name_ << ": ran " << taken_ << " of " << asked_ << " cases");
   }
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;

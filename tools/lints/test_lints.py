@@ -500,7 +500,7 @@ class Selection(unittest.TestCase):
     def test_documents_and_scripts_need_no_sanitizers(self):
         chosen = selection.select("1" * 40, 1, ["docs/a.md", "README.md", "stdlib/nn.tsl", "tests/lang/a.tsl", "tests/oracle/cases/a.txt"])
         self.assertEqual((chosen["sanitized"], chosen["lets"]), ("no", 600))
-        self.assertIn(chosen["oracle"], ("1/3", "2/3", "3/3"))
+        self.assertIn(chosen["turn"], ("1/3", "2/3", "3/3"))
 
     def test_sources_need_them_and_shared_memory_many_lets(self):
         chosen = selection.select("1" * 40, 1, ["docs/a.md", "src/vm/keys.cpp"])
