@@ -19,7 +19,7 @@ UNSANITIZED = ("*.md", "docs/*", "benchmarks/*", "examples/*", "stdlib/*", "pyth
                "tests/python/*", ".ci/complete", ".ci/stages")
 # Where a mistake shows in memory that compiled code shares, which random functions of many lets look for.
 SHARING = ("src/tensor/*", "src/graph/*", "src/exec/*", "src/jit/*", "src/backend/*", "tests/support/random_*")
-FEW_LETS, MANY_LETS = 400, 1200
+FEW_LETS, MANY_LETS = 250, 600
 TURNS = 8          # of complete runs
 THIRDS = 3         # of the oracle and the op matrix
 

@@ -59,7 +59,7 @@ struct Share {
 constexpr Share kShares[] = {{"sm_90", 2}, {"sm_75", 4}, {"sm_80", 12}, {"sm_89", 12}, {"sm_120", 12}};
 /// A run without TSL_CORPUS=all has time for one of so many shares of the programs, and of the kernels that stand for
 /// others in these, by chance.
-constexpr size_t kProgramTurns = 16, kKernelTurns = 4;
+constexpr size_t kProgramTurns = 32, kKernelTurns = 4;
 constexpr Tier kTiers[] = {Tier::eager, Tier::annotated, Tier::everything};
 
 /// Returns the programs of one share of the corpus. The same seed gives the same share.

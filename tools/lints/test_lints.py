@@ -499,19 +499,19 @@ class CountTests(Case):
 class Selection(unittest.TestCase):
     def test_documents_and_scripts_need_no_sanitizers(self):
         chosen = selection.select("1" * 40, 1, ["docs/a.md", "README.md", "stdlib/nn.tsl", "tests/lang/a.tsl", "tests/oracle/cases/a.txt"])
-        self.assertEqual((chosen["sanitized"], chosen["lets"]), ("no", 600))
+        self.assertEqual((chosen["sanitized"], chosen["lets"]), ("no", selection.FEW_LETS))
         self.assertIn(chosen["turn"], ("1/3", "2/3", "3/3"))
 
     def test_sources_need_them_and_shared_memory_many_lets(self):
         chosen = selection.select("1" * 40, 1, ["docs/a.md", "src/vm/keys.cpp"])
-        self.assertEqual((chosen["sanitized"], chosen["lets"], chosen["why"]), ("yes", 600, "src/vm/keys.cpp has changed"))
-        self.assertEqual(selection.select("1" * 40, 1, ["src/graph/graph.cpp"])["lets"], 2000)
+        self.assertEqual((chosen["sanitized"], chosen["lets"], chosen["why"]), ("yes", selection.FEW_LETS, "src/vm/keys.cpp has changed"))
+        self.assertEqual(selection.select("1" * 40, 1, ["src/graph/graph.cpp"])["lets"], selection.MANY_LETS)
         self.assertEqual(selection.select("1" * 40, 1, ["tools/testing.sh"])["sanitized"], "yes")
 
     def test_merges_turns_and_unknown_histories_run_all(self):
         for head, parents, changed in (("1" * 40, 2, []), ("0" * 40, 1, []), ("1" * 40, 1, None)):
             chosen = selection.select(head, parents, changed)
-            self.assertEqual((chosen["sanitized"], chosen["lets"]), ("yes", 2000), chosen)
+            self.assertEqual((chosen["sanitized"], chosen["lets"]), ("yes", selection.MANY_LETS), chosen)
 
 
 class Stages(unittest.TestCase):
