@@ -37,7 +37,8 @@ const Attrs& kNoAttrs = *new Attrs;
 
 bool has_gradient(const Tensor& result) { return is_float(result.dtype()); }
 
-constexpr size_t kFewResults = 16;  // of short functions, whose gradients take as long as a few allocations
+constexpr size_t kBytesOfResult = 512;  // with its number and a share of the tape
+constexpr size_t kFewResults = 16;      // of short functions, whose gradients take as long as a few allocations
 
 /// Whether the derivative may need attributes: most calls have none.
 bool reads_attrs(const OpDef& def) { return def.traits.operands != OperandRule::promoted; }
@@ -100,6 +101,7 @@ void Tape::record_custom(const std::shared_ptr<const CustomCall>& custom, const 
 }
 
 void Tape::add_call(Call call, std::span<const Operand> operands, std::span<const Tensor> results) {
+  bytes_.add(sizeof(Call) + operands.size() * sizeof(Operand) + results.size() * kBytesOfResult);
   call.first_operand = static_cast<uint32_t>(operands_.size());
   call.operand_count = static_cast<uint32_t>(operands.size());
   for (const Operand& operand : operands) {

@@ -120,6 +120,7 @@ class Tape final : public OpListener {
   std::vector<Tensor> results_;          // of all calls, one after another
   std::vector<Tensor> same_;  // other handles of numbered tensors, kept alive so that their addresses stay in use
   std::unordered_map<uint32_t, uint32_t> permuted_;  // the last Op::permute of a node
+  GrowingBytes bytes_;                               // of the calls
   uint32_t most_operands_ = 0;                       // the most of any call
   uint32_t product_count_ = 0;                       // calls that are products of matrices
   std::shared_ptr<SymbolTable> symbols_;  // of the trace in which calls were recorded; calls may outlive that trace

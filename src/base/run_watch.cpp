@@ -42,6 +42,7 @@ void RunWatch::check_time() {
   }
   if (limits_.seconds > 0 && now_in_seconds() > end_)
     end_program(ErrorName::time_limit, fmt::format("the program may take {} seconds", limits_.seconds));
+  require_host_bytes(0);
 }
 
 void RunWatch::check() {
@@ -58,6 +59,9 @@ bool RunWatch::begin(const RunLimits& limits) {
   limits_ = limits;
   steps_ = 0;
   if (limits.seconds > 0) end_ = now_in_seconds() + limits.seconds;
+  constexpr uint64_t kShareToFree = 16, kMostShare = 4;
+  most_host_bytes_ =
+      std::max(host_limit_, std::min(host_bytes_ + host_limit_ / kShareToFree, host_limit_ + host_limit_ / kMostShare));
   if (limits.any()) is_pending_.store(true);
   return true;
 }
@@ -70,7 +74,7 @@ void RunWatch::end() {
 }
 
 void RunWatch::require_host_bytes(uint64_t bytes) const {
-  if (host_limit_ == 0 || (bytes <= host_limit_ && host_bytes_ <= host_limit_ - bytes)) return;
+  if (host_limit_ == 0 || (bytes <= most_host_bytes_ && host_bytes_ <= most_host_bytes_ - bytes)) return;
   end_program(ErrorName::value_memory_limit,
               fmt::format("the program may take {} bytes for strings, lists and records, and this "
                           "value takes {} more than the {} so far",
@@ -88,15 +92,26 @@ void poll_stop() {
   if (watch && watch->is_pending()) watch->check_time();
 }
 
+uint64_t cache_limit(uint64_t most, uint64_t share) {
+  const uint64_t host = current_watch ? current_watch->host_limit() : 0;
+  return host > 0 ? std::min(most, host / share) : most;
+}
+
 void require_host_bytes(uint64_t bytes) {
   if (current_watch) current_watch->require_host_bytes(bytes);
 }
 
 void HostBytes::set(uint64_t bytes) {
-  const RunWatch* const watch = current_watch;
+  if (!current_watch || current_watch->host_limit_ == 0) return;
+  note(bytes);
+  current_watch->require_host_bytes(0);
+}
+
+void HostBytes::note(uint64_t bytes) {
+  RunWatch* const watch = current_watch;
   if (!watch || watch->host_limit_ == 0) return;
   recount(static_cast<uint32_t>(std::min<uint64_t>((bytes + kUnit - 1) / kUnit, std::numeric_limits<uint32_t>::max())));
-  watch->require_host_bytes(0);
+  if (watch->host_bytes_ > watch->most_host_bytes_) watch->is_pending_.store(true);
 }
 
 void HostBytes::recount(uint32_t units) {

@@ -1,10 +1,13 @@
 // Ends a running program from outside: at an interrupt, or when it exceeds its limits.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace tsl {
 
@@ -37,7 +40,7 @@ class RunWatch {
   void check_time();
 
   /// Sets the most bytes of host values; 0: no limit.
-  void limit_host_bytes(uint64_t bytes) { host_limit_ = bytes; }
+  void limit_host_bytes(uint64_t bytes) { host_limit_ = most_host_bytes_ = bytes; }
   uint64_t host_limit() const { return host_limit_; }
   /// Throws Failure (limit) if so many more bytes of host values exceed the limit.
   void require_host_bytes(uint64_t bytes) const;
@@ -92,7 +95,8 @@ class RunWatch {
   uint64_t steps_ = 0;
   double end_ = 0;  // the moment in seconds at which the time is over
   uint64_t host_limit_ = 0;
-  uint64_t host_bytes_ = 0;  // counted while there is a limit
+  uint64_t most_host_bytes_ = 0;  // of this run: more than the limit if that is used up, so that a run can free some
+  uint64_t host_bytes_ = 0;       // counted while there is a limit
 };
 
 /// Ends the work of this thread if its run is to end: throws Failure (interrupt, limit), which the program cannot
@@ -130,12 +134,15 @@ class HostBytes {
  public:
   HostBytes() = default;
   HostBytes(const HostBytes&) {}
+  HostBytes(HostBytes&& other) noexcept : units_(std::exchange(other.units_, 0)) {}
   HostBytes& operator=(const HostBytes&) { return *this; }
   ~HostBytes() {
     if (units_ > 0) recount(0);
   }
   /// Replaces the number. Throws Failure (limit), which the program cannot catch, and counts the bytes nevertheless.
   void set(uint64_t bytes);
+  /// As set() where nothing may fail: the next poll ends the program.
+  void note(uint64_t bytes);
 
  private:
   static constexpr uint64_t kUnit = 16;
@@ -144,7 +151,35 @@ class HostBytes {
   uint32_t units_ = 0;
 };
 
+/// Counts the bytes of what grows in small steps.
+class GrowingBytes {
+ public:
+  /// Counts more bytes, from time to time. Throws Failure (limit).
+  void add(uint64_t bytes) {
+    total_ += bytes;
+    if (total_ - counted_ >= kStep) bytes_.set(counted_ = total_);
+  }
+
+ private:
+  static constexpr uint64_t kStep = 1 << 10;
+  uint64_t total_ = 0, counted_ = 0;
+  HostBytes bytes_;
+};
+
+/// Returns the most bytes that a cache may keep: `most`, or a share of the limit of host memory if that is less.
+uint64_t cache_limit(uint64_t most, uint64_t share);
+
 /// Throws Failure (limit) if this run may not have so many more bytes of host values: before they are allocated.
 void require_host_bytes(uint64_t bytes);
+
+/// Makes room for more items of a vector, after counting it, so that a refused one leaves the vector as it is. Returns
+/// whether the vector has grown.
+template <class T> bool reserve_counted(std::vector<T>& items, size_t more) {
+  if (items.capacity() - items.size() >= more) return false;
+  const size_t capacity = std::max(2 * items.capacity(), items.size() + more);
+  require_host_bytes((capacity - items.capacity()) * sizeof(T));
+  items.reserve(capacity);
+  return true;
+}
 
 }  // namespace tsl

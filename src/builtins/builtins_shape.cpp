@@ -166,6 +166,7 @@ std::vector<Dim> even_sizes(Dim size, Dim extent) {
   }
   if (!(size < extent)) return {extent};
   const int64_t count = ((extent - Dim(1)) / size).pin() + 1;
+  require_host_bytes(static_cast<uint64_t>(count) * sizeof(Dim));
   std::vector<Dim> sizes(count, size);
   sizes.back() = extent - size * Dim(count - 1);
   return sizes;
@@ -178,13 +179,13 @@ Value split_tensor(Context& context, const Tensor& x, const Value& by, const Val
   const auto items = sequence_items(context, by);
   const std::vector<Dim> sizes = items ? listed_sizes(context, *items, extent, axis)
                                        : even_sizes(expect_size(context, by, "split's size"), extent);
-  std::vector<Value> parts;
+  Collector parts;
   Dim at = 0;
   for (const Dim& size : sizes) {
-    parts.push_back(slice(context.ops(), x, axis, at, size));
+    parts.add(slice(context.ops(), x, axis, at, size));
     at = at + size;
   }
-  return make_list(std::move(parts));
+  return make_list(parts.take());
 }
 
 Value split_builtin(Context& context, Args args) {

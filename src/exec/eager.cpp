@@ -1,14 +1,17 @@
 #include "exec/eager.h"
 
 #include "base/error.h"
+#include "base/run_watch.h"
 
 namespace tsl::exec {
 
 namespace {
 
-// The most signatures in the cache. A program that exceeds this has ever-changing shapes; after clearing the cache,
+// The most bytes of plans in the cache. A program that exceeds this has ever-changing shapes; after clearing the cache,
 // each op costs some microseconds more.
-constexpr size_t kMaxSignatures = 8192;
+constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+constexpr uint64_t kShareOfLimit = 8;       // plans take an eighth of the limit of host memory beside it
+constexpr uint64_t kBytesPerPlan = 10'000;  // measured: exp of ever longer parts of a tensor
 
 void append(std::vector<uint64_t>& key, const Dims& dims) {
   key.push_back(static_cast<uint64_t>(dims.rank()));
@@ -144,14 +147,21 @@ EagerExecutor::Entry EagerExecutor::compile(Device device, const OpDef& op, std:
   return entry;
 }
 
+void EagerExecutor::make_room() {
+  if (kept_bytes_ < cache_limit(kMostBytes, kShareOfLimit)) return;
+  cache_.clear();
+  kept_bytes_ = 0;
+}
+
 void EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                         std::span<const TensorType> types, Device device, bool may_donate, std::span<Tensor> results) {
   devices_.at(device);  // makes it active
   make_key(op, operands, attrs, types, device);
   auto found = cache_.find(key_);
   if (found == cache_.end()) {
-    if (cache_.size() >= kMaxSignatures) cache_.clear();
+    make_room();
     found = cache_.emplace(key_, compile(device, op, operands, attrs, types)).first;
+    kept_bytes_ += kBytesPerPlan + found->second.plan->table_bytes();
   }
   inputs_.clear();
   numbers_.clear();

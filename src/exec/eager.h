@@ -36,8 +36,12 @@ class EagerExecutor {
   Entry compile(Device device, const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                 std::span<const TensorType> types);
 
+  /// Clears the cache if its plans take too much memory.
+  void make_room();
+
   Devices& devices_;
   std::unordered_map<Key, Entry, KeyHash> cache_;
+  uint64_t kept_bytes_ = 0;     // of the plans in the cache, about
   Key key_;                     // reused by all calls
   std::vector<Tensor> inputs_;  // reused as well
   std::vector<char> donated_;   // the references to each input that the caller donates, or empty

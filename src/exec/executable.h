@@ -107,6 +107,8 @@ class Executable {
   virtual std::vector<LoadedKernel> kernels() const;
   /// Whether the device launches plans as graphs, of which observers are told.
   virtual bool has_graphs() const { return false; }
+  /// Returns the bytes of host memory that its op kernels keep between runs.
+  virtual uint64_t table_bytes() const { return 0; }
   /// Returns the code of all kernels, for people; none if it was not generated.
   virtual std::vector<KernelSource> sources() const { return {}; }
 };

@@ -39,6 +39,8 @@ class OpKernel {
   virtual std::string name() const = 0;
   /// Returns the bytes that the kernel needs while it runs.
   virtual uint64_t workspace_bytes() const { return 0; }
+  /// Returns the bytes of host memory that the kernel keeps between runs, for tables.
+  virtual uint64_t table_bytes() const { return 0; }
   /// Returns a permutation of an operand's layout in whose order the operand is to lie without gaps: it is copied if it
   /// does not. Null: the kernel reads the operand as it lies.
   virtual const Layout* order_of(size_t /*operand*/, const Layout& layout) const { return &layout; }

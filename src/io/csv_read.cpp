@@ -206,12 +206,14 @@ class Table {
 
  private:
   static constexpr int64_t kNameWork = 200;
-  static constexpr uint64_t kPasses = 4;  // to read, to count the rows, for the numbers, and for the texts
+  static constexpr uint64_t kBytesOfColumn = 512;  // its name, also in a set, and what reads it
+  static constexpr uint64_t kPasses = 4;           // to read, to count the rows, for the numbers, and for the texts
 
   /// Counts the rows, names the columns, and checks that the rows are equally long.
   void find_size() {
     CsvScanner scanner(path_, text_, separator_, progress_);
     const size_t count = scanner.next_row([&](size_t i, const CsvCell& cell) {
+      bytes_.add(kBytesOfColumn + 2 * cell.text.size());
       names_.push_back(options_.has_header ? std::string(CsvCell{cell.value()}.trimmed()) : fmt::format("c{}", i));
     });
     if (count == 0) fail_to_load(ErrorName::malformed_file, path_, "it is empty");
@@ -252,6 +254,7 @@ class Table {
   const std::string text_;
   char separator_ = ',';
   std::vector<std::string> names_;
+  GrowingBytes bytes_;  // of the columns
   size_t rows_ = 0;
 };
 

@@ -119,8 +119,8 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     has_value_ = true;
     if (open_.empty()) root_ = std::move(value);
     else if (Value& into = open_.back().container; into.is(Tag::list)) {
+      into.as<List>().make_room(1);
       into.as<List>().items.push_back(std::move(value));
-      into.as<List>().count_bytes();
     } else into.as<Record>().set(open_.back().key, std::move(value));
     return true;
   }

@@ -70,6 +70,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_unsigned(number_unsigned_t value) override {
     if (!is_number_read()) return other_value();
+    bytes_.add(kBytesOfNumber);
     (field_ == "shape" ? shape_ : offsets_)->push_back(value);
     return true;
   }
@@ -111,6 +112,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  private:
   static constexpr int kInHeader = 1, kInTensor = 2, kInField = 3;
   static constexpr int64_t kWorkOfKey = 100;
+  static constexpr uint64_t kBytesOfNumber = 32;  // also as an extent, in vectors that grow
+  static constexpr uint64_t kBytesOfEntry = 512;  // in a vector that grows, and in a set
 
   [[noreturn]] void bad(const std::string& why) const { fail_to_load(ErrorName::malformed_file, path_, why); }
   [[noreturn]] void bad_entry(const std::string& name, const char* why) const {
@@ -137,6 +140,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   void begin_entry(std::string name) {
+    bytes_.add(kBytesOfEntry + 2 * name.size());
     if (!names_.insert(name).second) bad(fmt::format("it has two tensors named '{}'", name));
     name_ = std::move(name);
     field_.clear();
@@ -182,6 +186,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   std::vector<Entry> entries_;
   std::unordered_set<std::string> names_;
   StopMeter meter_;
+  GrowingBytes bytes_;
   int depth_ = 0;             // of open objects and arrays
   std::string name_, field_;  // of the tensor that is read, and of its field
   std::string form_;
@@ -198,6 +203,7 @@ std::string read_header(FileReader& file) {
   if (length > kMaxTensorsHeader)
     fail_to_load(ErrorName::malformed_file, file.name(), fmt::format("its header claims {} bytes", length));
   if (length > file.left()) fail_to_load(ErrorName::malformed_file, file.name(), "its header is truncated");
+  require_host_bytes(length);
   std::string text(length, '\0');
   file.read(text.data(), length);
   return text;

@@ -1,7 +1,5 @@
 #include "jit/plan_budget.h"
 
-#include <algorithm>
-
 #include "base/run_watch.h"
 #include "jit/sized_plans.h"
 
@@ -34,10 +32,6 @@ void PlanBudget::take(uint64_t bytes) {
 
 uint64_t PlanBudget::bytes_of(uint64_t nodes) { return kBytesPerPlan + nodes * kBytesPerNode; }
 
-uint64_t PlanBudget::limit() {
-  const RunWatch* const watch = RunWatch::current();
-  const uint64_t host = watch ? watch->host_limit() : 0;
-  return host > 0 ? std::min(kMostBytes, host / kShareOfLimit) : kMostBytes;
-}
+uint64_t PlanBudget::limit() { return cache_limit(kMostBytes, kShareOfLimit); }
 
 }  // namespace tsl::jit

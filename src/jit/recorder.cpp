@@ -76,6 +76,7 @@ void Recorder::record(const OpDef& op, std::span<const Operand> operands, const 
                       std::span<const TensorType> types, const Origin& origin, Device device,
                       std::span<Tensor> results) {
   assert(is_empty() || device == device_);
+  bytes_.add(2 * sizeof(graph::Node) + operands.size() * sizeof(graph::Arg) + types.size() * sizeof(Value));
   device_ = device;
   std::vector<graph::Arg> args;
   args.reserve(operands.size());

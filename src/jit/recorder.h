@@ -114,6 +114,7 @@ class Recorder : public Recording {
   std::vector<uint32_t> input_slots_;
   std::vector<Value> values_;
   std::vector<Tensor> watched_;
+  GrowingBytes bytes_;  // of the nodes
   uint32_t order_ = 0;
 };
 

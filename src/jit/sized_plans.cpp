@@ -95,7 +95,7 @@ const std::shared_ptr<exec::Executable>& SizedPlans::at(std::span<const Scalar> 
     evict_oldest();
     evicts_ = true;
   }
-  entry.bytes = PlanBudget::bytes_of(entry.plan->plan().graph.size());
+  entry.bytes = PlanBudget::bytes_of(entry.plan->plan().graph.size()) + entry.plan->table_bytes();
   entry.last_use = budget_.use();
   budget_.take(entry.bytes);
   return entries_.emplace_back(std::move(entry)).plan;

@@ -4,6 +4,7 @@
 #include "base/count_work.h"
 #include "base/error_names.h"
 #include "base/number_text.h"
+#include "base/run_watch.h"
 #include "tensor/limits.h"
 #include "tensor/op.h"
 #include "tensor/promotion.h"
@@ -141,6 +142,7 @@ Tensor call_beyond_range(Ops& ops, const OpDef& op, std::span<const Operand> ope
 }
 
 constexpr int64_t kCallWork = 256;  // of the least op, by which a builtin that calls many is polled
+constexpr size_t kFewOperands = 64, kBytesPerOperand = 4096;  // measured: concat of a million tensors
 
 }  // namespace
 
@@ -148,6 +150,8 @@ Tensor Ops::call(Op op, std::span<const Operand> operands, const Attrs& attrs) {
   const OpDef& def = op_def(op);
   check_operands(def, operands);
   count_work(kCallWork);
+  if (operands.size() > kFewOperands) [[unlikely]]
+    require_host_bytes(operands.size() * kBytesPerOperand);
   if (!are_on_one_device(operands)) [[unlikely]]
     return call(op, on_one_device(def, operands), attrs);
   if (def.traits.operands == OperandRule::promoted) return call_elementwise(def, operands, attrs);

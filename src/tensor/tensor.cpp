@@ -57,15 +57,20 @@ void own_free_list() {
   (void)owner;
 }
 
+TensorData* count(TensorData* data) {
+  data->bytes.note(sizeof(TensorData));
+  return data;
+}
+
 }  // namespace
 
 TensorData* TensorData::make() {
   if (FreeNode* node = free_list.head) {
     free_list.head = node->next;
     --free_list.size;
-    return new (node) TensorData;
+    return count(new (node) TensorData);
   }
-  return new (::operator new(sizeof(TensorData))) TensorData;
+  return count(new (::operator new(sizeof(TensorData))) TensorData);
 }
 
 void TensorData::destroy(TensorData* data) {

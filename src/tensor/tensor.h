@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/ref.h"
+#include "base/run_watch.h"
 #include "tensor/dtype.h"
 #include "tensor/layout.h"
 
@@ -113,6 +114,7 @@ struct TensorData : Counted {
   DType dtype = DType::f32;
   Device device;                   // where the elements are, or will be
   uint32_t node = 0;               // in the recording's graph
+  HostBytes bytes;                 // of this, not of its elements
   Recording* recording = nullptr;  // set while deferred
   Ref<Storage> storage;            // null while deferred
   Layout layout;                   // for a deferred tensor: the view of its node's (contiguous) output

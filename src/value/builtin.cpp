@@ -1,3 +1,4 @@
+// bounded loops: the sources of the library.
 #include "value/builtin.h"
 
 namespace tsl {

@@ -1,3 +1,4 @@
+// bounded loops: the parameters of a function, and mistakes that are known.
 #include "value/call_hints.h"
 
 #include <array>

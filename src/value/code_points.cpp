@@ -1,3 +1,4 @@
+// bounded loops: from one mark of the index to the next.
 #include "value/code_points.h"
 
 #include "base/count_work.h"

@@ -92,7 +92,7 @@ void add_items(TextBuilder& to, Context& context, const std::vector<Value>& item
 
 bool is_identifier(const std::string& key) {
   if (key.empty() || (key[0] >= '0' && key[0] <= '9')) return false;
-  for (char c : key) {
+  for (char c : key) {  // bounded: the key is written, too
     if (c != '_' && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z')) return false;
   }
   return true;
@@ -323,6 +323,7 @@ void check_format(Context& context, const Value& value, const std::string& spec)
   } else if (is_host_number(value)) {
     format_value(context, Value(scalar_of(value)), spec);
   } else if (is_complex(value)) {
+    // bounded: the two parts of a complex number
     for (const Value& part : value.as<Record>().values) check_format(context, part, spec);
   } else if (!value.is(Tag::tensor)) {
     FormatSpec(spec).apply(std::string_view(), type_name(value));  // it is formatted as a string in any case

@@ -1,3 +1,4 @@
+// bounded loops: a width of 100,000 characters at most.
 #include "value/format_spec.h"
 
 #include <charconv>

@@ -1,3 +1,4 @@
+// bounded loops: tables of names.
 #include "value/hints.h"
 
 #include <algorithm>

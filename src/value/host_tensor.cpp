@@ -15,7 +15,7 @@ namespace tsl {
 
 Tensor new_host_tensor(Context& context, DType dtype, const Shape& shape) {
   uint64_t bytes = size_of(dtype);
-  for (const Dim& extent : shape) {
+  for (const Dim& extent : shape) {  // bounded: by the rank
     if (extent.hint() < 0) fail(ErrorName::negative_extent, "an extent cannot be negative: {}", to_string(shape));
     if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent.hint()), &bytes)) {
       fail(ErrorName::tensor_too_large, "{} is beyond any memory", describe(dtype, shape));
@@ -185,11 +185,14 @@ void copy_run(std::byte* to, int64_t to_step, const std::byte* from, int64_t fro
     std::memcpy(to, from, static_cast<size_t>(count) * kSize);
     return;
   }
-  for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, kSize);
+  in_parts(count, [&](int64_t first, int64_t part) {
+    for (int64_t i = first; i < first + part; ++i) std::memcpy(to + i * to_step, from + i * from_step, kSize);
+  });
 }
 
 template <size_t kSize> void copy_into(std::byte* to, const Layout& view, ElementRun source) {
   constexpr auto kStep = static_cast<int64_t>(kSize);
+  constexpr int64_t kRunWork = 8;
   const int last = view.rank() - 1;
   if (last < 0) {
     std::memcpy(to, source.at, kSize);
@@ -200,6 +203,7 @@ template <size_t kSize> void copy_into(std::byte* to, const Layout& view, Elemen
   }
   std::array<int64_t, kMaxRank> index{};
   for (;;) {
+    count_work(kRunWork);
     copy_run<kSize>(to, view.strides[last].hint() * kStep, source.at, source.steps[static_cast<size_t>(last)],
                     view.shape[last].hint());
     int axis = last - 1;

@@ -105,6 +105,7 @@ size_t MapKeys::slot_of(const Value& key, uint32_t hash) const {
     const bool are_ints = there.is(Tag::integer) && key.is(Tag::integer);
     return are_ints ? there.integer() != key.integer() : !same_keys(there, key, false);
   };
+  // bounded: half of the slots are empty, and no program can choose where its keys are
   while (slots_[at].number != 0 && is_other(slots_[at])) at = (at + 1) & mask;
   return at;
 }
@@ -125,7 +126,9 @@ std::vector<uint32_t> MapKeys::hashes() const {
 
 void MapKeys::reserve(size_t count) {
   if (3 * count <= 2 * slots_.size()) return;
-  std::vector<Slot> slots(std::max(kMinSlots, std::bit_ceil(3 * count / 2 + 1)));
+  const size_t size = std::max(kMinSlots, std::bit_ceil(3 * count / 2 + 1));
+  require_host_bytes(size * sizeof(Slot));
+  std::vector<Slot> slots(size);
   const size_t mask = slots.size() - 1;
   polled_each(slots_.size(), 4, [&](size_t i) {
     if (slots_[i].number == 0) return;
@@ -143,10 +146,10 @@ void MapKeys::count_bytes() {
 
 void MapKeys::append(Value key, uint32_t hash) {
   if (3 * (keys_.size() + 1) > 2 * slots_.size()) reserve(keys_.size() + 1);
-  const size_t before = keys_.capacity();
+  const bool has_grown = reserve_counted(keys_, 1);
   slots_[slot_of(key, hash)] = {static_cast<uint32_t>(keys_.size() + 1), hash};
   keys_.push_back(std::move(key));
-  if (keys_.capacity() != before) count_bytes();
+  if (has_grown) count_bytes();
 }
 
 bool MapKeys::are_identical(const MapKeys& others) const {
@@ -203,7 +206,7 @@ void Map::set(const Value& key, Value value) {
     return;
   }
   if (!keys.unique()) keys = make_ref<MapKeys>(*keys);
-  const size_t before = values.capacity();
+  const bool has_grown = reserve_counted(values, 1);
   values.push_back(std::move(value));
   try {
     keys->append(key, hash);
@@ -211,7 +214,7 @@ void Map::set(const Value& key, Value value) {
     values.resize(keys->all().size());
     throw;
   }
-  if (values.capacity() != before) count_bytes();
+  if (has_grown) count_bytes();
 }
 
 bool Map::remove(const Value& key) {

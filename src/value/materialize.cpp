@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/count_work.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/runtime.h"
@@ -43,10 +44,12 @@ void materialize_elements(Context& context, Value& value, std::vector<Value>& cl
 }  // namespace
 
 void materialize(Context& context, Value& value) {
+  constexpr int64_t kClosureWork = 64;
   std::vector<Value> closures;
   std::unordered_set<const Object*> seen;
   materialize_elements(context, value, closures);
   while (!closures.empty()) {
+    count_work(kClosureWork);
     // Captured variables outlive the trace, so they are materialized as well.
     const Value closure = std::move(closures.back());
     closures.pop_back();
@@ -69,7 +72,7 @@ void materialize(Context& context, Value& value) {
 
 void materialize_pending(Context& context, std::span<Value> values) {
   if (!context.runtime().has_pending_symbols()) return;
-  for (Value& value : values) materialize(context, value);
+  for (Value& value : values) materialize(context, value);  // bounded: the operands of an instruction
 }
 
 }  // namespace tsl

@@ -151,7 +151,7 @@ class Outline {
 
   template <class Show, class Skip> void each(const Items& items, Show&& show, Skip&& skip) {
     const size_t count = items.values->size();
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; ++i) {  // bounded: by kMostItems
       if (count > kMostItems && i == kFirst) {
         skip(fmt::format("… {} more", count - kFirst - kLast));
         i = count - kLast;
@@ -179,7 +179,7 @@ std::string type_text(const Value& value, int depth, size_t& shown) {  // bounde
   if (!items_of(value, items)) return std::string(type_name(value));
   if (depth >= kMostDepth || shown > kAllItems) return fmt::format("{}…{}", items.open, items.close);
   std::string text;
-  for (size_t i = 0; i < items.values->size() && i < kMostItems; ++i, ++shown) {
+  for (size_t i = 0; i < items.values->size() && i < kMostItems; ++i, ++shown) {  // bounded: by kMostItems
     const Value& item = (*items.values)[i];
     const std::string type = item.is(Tag::tensor) ? describe(item.tensor()) : type_text(item, depth + 1, shown);
     text += (i > 0 ? ", " : "") + (items.names ? *items.names->names[i] + ": " : "") + type;

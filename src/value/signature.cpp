@@ -1,3 +1,4 @@
+// bounded loops: the parameters of a function, and the names that a call gives.
 #include "value/signature.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // Checks values against annotations.
+// bounded loops: the parts of an annotation, and a text that is cut.
 #include <algorithm>
 
 #include "base/count_work.h"

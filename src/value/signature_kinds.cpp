@@ -1,4 +1,5 @@
 // The kinds of values that annotations name, and which of them a value can be at once.
+// bounded loops: the parts of an annotation.
 #include <algorithm>
 
 #include "tensor/dtype.h"

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/count_work.h"
+#include "base/run_watch.h"
 #include "value/context.h"
 #include "value/format_spec.h"
 #include "value/host_tensor.h"
@@ -19,12 +21,15 @@ constexpr int64_t kEdgeItems = 3;
 constexpr int kPrecision = 4;
 constexpr size_t kLineWidth = 75;
 constexpr int64_t kInlineElements = 16;  // of tensors inside containers
+constexpr int64_t kElementWork = 100;
+constexpr uint64_t kBytesOfElement = 160;  // measured: its digits in parts, its text, and the text of all
 
 /// The elements to show, in order.
 class Elements {
  public:
   Elements(Context& context, const Tensor& tensor, bool summarize)
       : context_(context), tensor_(tensor), summarize_(summarize) {
+    if (!summarize) require_host_bytes(static_cast<uint64_t>(element_count(tensor.shape()).hint()) * kBytesOfElement);
     collect(tensor.layout(), 0);
   }
 
@@ -39,7 +44,7 @@ class Elements {
     const int rank = layout.rank();
     if (axis == rank - 1 || rank == 0) return collect_run(layout, axis);
     const int64_t extent = layout.shape[axis].hint();
-    for (int64_t i = 0; i < extent; ++i) {
+    for (int64_t i = 0; i < extent; ++i) {  // bounded: each row that is read counts
       if (is_cut(extent) && i == kEdgeItems) i = extent - kEdgeItems;
       collect(slice(layout, axis, i, 1, 1), axis + 1);
     }
@@ -61,6 +66,7 @@ class Elements {
     const auto size = static_cast<int64_t>(size_of(host.dtype()));
     const int64_t step = last < 0 ? 0 : host.layout().strides[last].hint() * size;
     for (int64_t i = 0; i < count; ++i) {
+      count_work(kElementWork);
       const std::byte* at = host.data() + i * step;
       if (are_floats()) floats_.push_back(real_element(host.dtype(), at));
       else words_.push_back(exact_element_text(host.dtype(), at));
@@ -96,6 +102,7 @@ struct Parts {
 bool wants_exponents(const std::vector<double>& values) {
   double least = INFINITY, greatest = 0;
   for (double v : values) {
+    count_work(1);
     if (!std::isfinite(v) || v == 0) continue;
     least = std::min(least, std::fabs(v));
     greatest = std::max(greatest, std::fabs(v));
@@ -110,6 +117,7 @@ std::vector<std::string> float_column(const std::vector<double>& values) {
   std::vector<Parts> parts;
   size_t whole = 0, fraction = 0;
   for (double v : values) {
+    count_work(kElementWork);
     if (!std::isfinite(v)) {
       parts.emplace_back(special(v));
       continue;
@@ -123,6 +131,7 @@ std::vector<std::string> float_column(const std::vector<double>& values) {
   std::vector<std::string> texts;
   size_t width = 0;
   for (size_t i = 0; i < values.size(); ++i) {
+    count_work(kElementWork);
     const Parts& part = parts[i];
     std::string text;
     if (!std::isfinite(values[i])) {
@@ -135,7 +144,7 @@ std::vector<std::string> float_column(const std::vector<double>& values) {
     width = std::max(width, text.size());
     texts.push_back(std::move(text));
   }
-  for (std::string& text : texts) text.insert(0, width - text.size(), ' ');
+  polled_each(texts.size(), kElementWork, [&](size_t i) { texts[i].insert(0, width - texts[i].size(), ' '); });
   return texts;
 }
 
@@ -143,8 +152,8 @@ std::vector<std::string> column(const Elements& elements) {
   if (elements.are_floats()) return float_column(elements.floats());
   std::vector<std::string> texts = elements.words();
   size_t width = 0;
-  for (const std::string& text : texts) width = std::max(width, text.size());
-  for (std::string& text : texts) text.insert(0, width - text.size(), ' ');
+  polled_each(texts.size(), 1, [&](size_t i) { width = std::max(width, texts[i].size()); });
+  polled_each(texts.size(), kElementWork, [&](size_t i) { texts[i].insert(0, width - texts[i].size(), ' '); });
   return texts;
 }
 
@@ -163,6 +172,7 @@ class Rows {
     if (axis == shape_.rank() - 1) return run(extent, axis);
     std::string text = "[";
     for (int64_t i = 0; i < elements_.shown(extent); ++i) {
+      count_work(kElementWork);
       if (i > 0) text += separator(axis);
       if (elements_.is_cut(extent) && i == kEdgeItems) text += "..." + separator(axis);
       text += block(axis + 1);
@@ -193,6 +203,7 @@ class Rows {
       line += word.size();
     };
     for (int64_t i = 0; i < elements_.shown(extent); ++i) {
+      count_work(kElementWork);
       if (elements_.is_cut(extent) && i == kEdgeItems) add("...", false);
       add(texts_[next_++], i == 0);
     }
@@ -214,7 +225,7 @@ std::string single(Context& context, const Tensor& tensor) {
 
 int64_t size_of_shape(const Shape& shape) {
   int64_t count = 1;
-  for (const Dim& extent : shape) count *= extent.hint();
+  for (const Dim& extent : shape) count *= extent.hint();  // bounded: by the rank
   return count;
 }
 
@@ -234,6 +245,7 @@ std::string complex_rows(Context& context, const Tensor& re, const Tensor& im, b
   std::vector<std::string> texts = column(reals);
   const std::vector<std::string> others = column(imaginary);
   for (size_t i = 0; i < texts.size(); ++i) {  // blanks around an imaginary part follow it
+    count_work(kElementWork);
     const std::string& other = others[i];
     const size_t begin = other.find_first_not_of(' '), end = other.find_last_not_of(' ') + 1;
     texts[i] = complex_text(texts[i], other.substr(begin, end - begin)) + other.substr(0, begin) + other.substr(end);

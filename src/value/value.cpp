@@ -1,3 +1,5 @@
+// bounded loops: freeing takes less time than making did, and may not fail; names are found in a table that is half
+// empty, and are counted where they are made.
 #include "value/value.h"
 
 #include <bit>
@@ -214,16 +216,25 @@ int RecordKeys::find_hashed(Name name) const {
 }
 
 void RecordKeys::add(Name name) {
-  const size_t before = names.capacity();
+  if (names.size() == names.capacity()) make_room();
   names.emplace_back(name);
-  if (names.capacity() != before) {
-    const size_t slots = names.capacity() <= kMaxLinearNames ? 0 : 4 * names.capacity();
-    bytes_.set(sizeof *this + names.capacity() * sizeof(HeldName) + slots * sizeof(uint32_t));
-  }
   if (names.size() <= kMaxLinearNames) return;
   if (2 * names.size() <= slots_.size()) return hash(names.size() - 1);
   slots_.assign(std::bit_ceil(4 * names.size()), 0);
   for (size_t i = 0; i < names.size(); ++i) hash(i);
+}
+
+/// Counts the room before it is taken, so that a refused name leaves as many names as a record has values.
+void RecordKeys::make_room() {
+  constexpr size_t kLeast = 4;
+  const auto bytes_of = [](size_t capacity) {
+    const size_t slots = capacity <= kMaxLinearNames ? 0 : 4 * capacity;
+    return sizeof(RecordKeys) + capacity * sizeof(HeldName) + slots * sizeof(uint32_t);
+  };
+  const size_t capacity = std::max(kLeast, 2 * names.capacity());
+  require_host_bytes(bytes_of(capacity) - bytes_of(names.capacity()));
+  names.reserve(capacity);
+  bytes_.note(bytes_of(capacity));
 }
 
 void RecordKeys::hash(size_t position) {

@@ -1,6 +1,7 @@
 // Values of the language: 16 bytes, a tag and a payload. Heap payloads are reference-counted and copied on write.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <memory>
@@ -47,12 +48,17 @@ enum class Tag : uint8_t {
 };
 
 struct Object : Counted {
+  Object() { bytes_.note(kLeastBytes); }
+  Object(const Object& other) : Counted(other) { bytes_.note(kLeastBytes); }
+  Object& operator=(const Object&) = default;
   virtual ~Object() = default;
   /// Counts the bytes that the object takes now. Called when it is made, and after it has grown. Throws Failure
   /// (limit).
   void count_bytes(uint64_t bytes) { bytes_.set(bytes); }
 
  private:
+  static constexpr uint64_t kLeastBytes = 96;  // about, with what the system's allocator adds
+
   HostBytes bytes_;
 };
 
@@ -235,6 +241,16 @@ struct String : Object {
   std::string text;
   explicit String(std::string t) : text(std::move(t)) { count_bytes(); }
   void count_bytes() { Object::count_bytes(sizeof *this + text.capacity()); }
+  /// Appends a text, after counting the room that it needs.
+  void append(std::string_view more) {
+    if (text.capacity() - text.size() < more.size()) {
+      const size_t capacity = std::max(2 * text.capacity(), text.size() + more.size());
+      require_host_bytes(capacity - text.capacity());
+      text.reserve(capacity);
+      count_bytes();
+    }
+    text += more;
+  }
   /// Replaces the text.
   void assign(std::string_view t) {
     text = t;
@@ -269,6 +285,10 @@ struct String : Object {
 /// An object that holds values in order: a list or a tuple.
 struct Sequence : Object {
   std::vector<Value> items;
+  /// Makes room for more items; a refused one leaves the list as it is.
+  void make_room(size_t more) {
+    if (reserve_counted(items, more)) count_bytes();
+  }
   void count_bytes() { Object::count_bytes(sizeof *this + items.capacity() * sizeof(Value)); }
 };
 
@@ -324,6 +344,7 @@ struct RecordKeys : Counted {
 
  private:
   int find_hashed(Name name) const;
+  void make_room();
   void hash(size_t position);
 
   std::vector<uint32_t> slots_;  // a hash table: position in `names` + 1, or 0; empty while there are few names

@@ -94,6 +94,7 @@ Value replaced(const Value& v, std::vector<Value> with) {
       [&](const LazyString& from) {
         Ref<LazyString> text = make_ref<LazyString>();
         text->pieces = from.pieces;
+        // bounded: as the pieces were made
         for (size_t i = 0; i < with.size(); ++i) text->pieces[i].value = std::move(with[i]);
         return Value(std::move(text));
       },

@@ -34,13 +34,12 @@ bool append_in_place(Value& left, const Value& right) {
   if (left.is(Tag::list)) {
     const std::vector<Value>& more = right.as<List>().items;
     List& list = unopened(left);
+    list.make_room(more.size());
     list.items.insert(list.items.end(), more.begin(), more.end());
-    list.count_bytes();
     return true;
   }
   if (left.is(Tag::string)) {
-    left.as<String>().text += right.as<String>().text;
-    left.as<String>().count_bytes();
+    left.as<String>().append(right.as<String>().text);
     return true;
   }
   return false;
@@ -331,8 +330,9 @@ void without(Frame& frame, const Instruction& i) {
 }
 
 void append(Frame& frame, const Instruction& i) {
-  frame.base[i.a].as<List>().items.push_back(frame.base[i.b]);
-  frame.base[i.a].as<List>().count_bytes();
+  auto& list = frame.base[i.a].as<List>();
+  list.make_room(1);
+  list.items.push_back(frame.base[i.b]);
   if (i.kills_b()) clear(frame.base[i.b]);
 }
 

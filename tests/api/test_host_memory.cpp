@@ -163,4 +163,66 @@ TEST_CASE("texts that cannot be read are not kept", "[api][limits]") {
         }) < 32 * kMiB);
 }
 
+TEST_CASE("small values count what they take", "[api][limits]") {
+  const char* const programs[] = {
+      "while true { all += [x[1:]] }",
+      "while true { all += [zeros([0])] }",
+      "while true { all += [tensor(1.0)] }",
+      "while true { all += [dict([])] }",
+      "while true { all += [0..1] }",
+      "while true { let k = i\nall += [fn() = k]\ni += 1 }",
+      "while true { all += [vjp(fn(y) = sin(y) * y, x)] }",
+      "while true { all += [grad(fn(y) = sum(y))] }",
+      "split(expand(tensor(1.0), [10_000_000]), 1)",
+      "stack([x] * 1_000_000)",
+      "concat([x] * 1_000_000)",
+      "str(expand(tensor(1.5), [4_000_000]), full: true)",
+      "value_and_grad(fn(x) { var y = x\nwhile true { y = y + x }\nreturn sum(y) })(x)",
+      "@compile\nfn f(x) { var y = [x]\nwhile true { y += [y[-1] * 2] }\nreturn y }\nf(x)",
+      "while true { all += [[]] }",
+      "while true { all += [{}] }",
+  };
+  Fixture t(limit);
+  for (const char* program : programs) {
+    INFO(program);
+    CHECK(peak_growth([&] {
+            CHECK(t.run("var all = []\nvar i = 0\nlet x = ones([10])\n" + std::string(program)) == TSL_LIMIT);
+          }) < kMostGrowth);
+    INFO(t.message());
+    CHECK(t.run("all = nil") == TSL_OK);
+    CHECK(t.text(t.eval("len(\"x\" * 40000000)")) == "40000000");
+  }
+}
+
+TEST_CASE("what is kept by size is bounded by bytes", "[api][limits]") {
+  Fixture t(limit);
+  CHECK(peak_growth([&] {
+          CHECK(t.run("for i in 0..200 { fft(ones([200_003 + 2 * i])) }") == TSL_OK);
+          CHECK(t.run("for i in 0..200 { irfft(ones([100_001 + i, 2])) }") == TSL_OK);
+        }) < kMostGrowth);
+  CHECK(peak_growth([&] { CHECK(t.run("let x = ones([60_000])\nfor i in 0..60_000 { exp(x[:i]) }") == TSL_OK); }) <
+        kMostGrowth / 4);
+  CHECK(t.text(t.eval("len(\"x\" * 40000000)")) == "40000000");
+}
+
+TEST_CASE("after a limit the next text has room to free what took the memory", "[api][limits]") {
+  const char* const programs[] = {
+      "while true { all += [1] }",
+      "all = \"x\"\nwhile true { all += all }",
+      "all = map(fn(i) = i, 0..100_000_000)",
+      "while true { all += [ones([1])] }",
+      "var m = dict([])\nwhile true { m[i] = i\ni += 1 }",
+      "var r = {}\nwhile true { r[str(i)] = i\ni += 1 }",
+  };
+  Fixture t(limit);
+  for (const char* program : programs) {
+    INFO(program);
+    CHECK(t.run("var all = []\nvar i = 0\n" + std::string(program)) == TSL_LIMIT);
+    INFO(t.message());
+    CHECK(t.text(t.eval("1 + 1")) == "2");
+    CHECK(t.run("all = nil\nvar m = nil\nvar r = nil") == TSL_OK);
+    CHECK(t.text(t.eval("len(\"x\" * 40000000)")) == "40000000");
+  }
+}
+
 }  // namespace tsl::api_test

@@ -1,6 +1,6 @@
-"""Checks that every builtin that may loop for long polls, so that deadlines and interrupts end it.
+"""Checks that what may loop for long over values polls, so that deadlines and interrupts end it.
 
-A function of src/builtins/ with a loop has to poll: it names one of POLLS, or the loop's line, or the line before it, has
+A function of src/builtins/ or src/value/ with a loop has to poll: it names one of POLLS, or the loop's line, or the line before it, has
 a comment `bounded: WHY`; `bounded loops: WHY` holds for a file. Loops over axes and over lists in braces need none.
 """
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from switches import blank, end_of, report
 
-POLLS = re.compile(r"\b(?:count_work|polled_each|poll_stop|in_parts|StopMeter|Collector|items_of|rows_of"
+POLLS = re.compile(r"\b(?:count_work|polled_each|poll_stop|in_parts|StopMeter|Collector|TextBuilder|items_of|rows_of"
                    r"|append_text|find_text|find_character)\b|\.call\(|\bops\b")
 LOOP = re.compile(r"\b(?:for|while)\s*\(")
 SHORT = re.compile(r"\brank\b|\baxis\b|\baxes\b|\bkMaxRank\b|:\s*\{|\bargs\.(?:size|values)\b|\bpositional\b")
@@ -50,7 +50,7 @@ def problems_of(name, text):
 
 def main():
     root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    report("polls", LOOP, "loops", (root / "src/builtins").glob("*.cpp"), root, problems_of)
+    report("polls", LOOP, "loops", [file for room in ("builtins", "value") for file in (root / "src" / room).glob("*.cpp")], root, problems_of)
 
 
 if __name__ == "__main__":

@@ -68,6 +68,11 @@ class CpuExecutable : public exec::Executable {
     }
     return out;
   }
+  uint64_t table_bytes() const override {
+    uint64_t bytes = 0;
+    for (const auto& library : libraries_) bytes += library ? library->table_bytes() : 0;
+    return bytes;
+  }
 
   RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <numbers>
 #include <optional>
 #include <vector>
 
 #include "backend/cpu/libraries/libraries.h"
+#include "base/run_watch.h"
 #include "graph/plan.h"
 
 namespace tsl::cpu {
@@ -24,8 +26,10 @@ constexpr size_t kCacheBytes = 640 * 1024;  // for the planes of the rows that a
 constexpr size_t kLeastInBlocks = 8192;  // numbers of a row that is transformed in blocks
 constexpr size_t kBlockLanes = 32;       // columns of a block
 
-/// Returns e^(-2πi k / n), from an angle of at most π / 4.
-template <class T> void write_root(T* out, uint64_t k, uint64_t n) {
+/// Writes e^(-2πi k / n), from an angle of at most π / 4.
+template <class T> void write_root(StopMeter& meter, T* out, uint64_t k, uint64_t n) {
+  constexpr int64_t kWork = 150;  // nanoseconds
+  meter.count(kWork);
   k %= n;
   const uint64_t eighth = 8 * k / n;
   // The angle's distance from the nearest multiple of π / 2, in units of 2π / 4n.
@@ -37,6 +41,24 @@ template <class T> void write_root(T* out, uint64_t k, uint64_t n) {
   out[0] = static_cast<T>(table[quarter % 4][0]);
   out[1] = static_cast<T>(table[quarter % 4][1]);
 }
+
+/// The numbers of a table, whose memory is counted before it is allocated.
+template <class T> class Table {
+ public:
+  void resize(size_t size) {
+    bytes_.set(size * sizeof(T));
+    numbers_.resize(size);
+  }
+  size_t size() const { return numbers_.size(); }
+  T* data() { return numbers_.data(); }
+  const T* data() const { return numbers_.data(); }
+  T& operator[](size_t i) { return numbers_[i]; }
+  const T& operator[](size_t i) const { return numbers_[i]; }
+
+ private:
+  HostBytes bytes_;
+  std::vector<T> numbers_;
+};
 
 /// Returns the radices of a length, large ones first but for what no formula is known of; empty: none below
 /// kMostFftRadix would do.
@@ -55,23 +77,29 @@ std::vector<size_t> radices_of(size_t n) {
 /// The tables of a length with small factors.
 template <class T> class Passes {
  public:
-  explicit Passes(size_t n) : n_(n) {
+  Passes(size_t n, StopMeter& meter) {
     size_t groups = n, width = 1;
     for (const size_t radix : radices_of(n)) {
       groups /= radix;
-      std::vector<T> twiddles(std::max<size_t>(1, 2 * groups * (radix - 1))), roots;
+      Step& step = steps_.emplace_back();
+      step.pass = {radix, groups, width, nullptr, nullptr};
+      step.twiddles.resize(std::max<size_t>(1, 2 * groups * (radix - 1)));
       for (size_t p = 0; p < groups; ++p) {
-        for (size_t k = 1; k < radix; ++k) write_root(&twiddles[2 * (p * (radix - 1) + k - 1)], p * k, groups * radix);
+        for (size_t k = 1; k < radix; ++k)
+          write_root(meter, &step.twiddles[2 * (p * (radix - 1) + k - 1)], p * k, groups * radix);
       }
       if (radix > 5) {
-        roots.resize(2 * radix);
-        for (size_t k = 0; k < radix; ++k) write_root(&roots[2 * k], k, radix);
+        step.roots.resize(2 * radix);
+        for (size_t k = 0; k < radix; ++k) write_root(meter, &step.roots[2 * k], k, radix);
       }
-      steps_.push_back({{radix, groups, width, nullptr, nullptr}, std::move(twiddles), std::move(roots)});
       width *= radix;
     }
   }
-  size_t size() const { return n_; }
+  uint64_t table_bytes() const {
+    uint64_t numbers = 0;
+    for (const Step& step : steps_) numbers += step.twiddles.size() + step.roots.size();
+    return numbers * sizeof(T);
+  }
 
   /// Transforms planes of `lanes` rows. Returns which of the two holds the result.
   T* run(const FftKernels& kernels, T* planes, T* other, size_t plane, size_t lanes) const {
@@ -89,10 +117,9 @@ template <class T> class Passes {
  private:
   struct Step {
     FftPass pass;
-    std::vector<T> twiddles, roots;
+    Table<T> twiddles, roots;
   };
-  size_t n_;
-  std::vector<Step> steps_;
+  std::deque<Step> steps_;  // whose tables stay where they are counted
 };
 
 /// Returns the divisor of n that is nearest to its root, from below.
@@ -108,14 +135,15 @@ size_t nearest_divisor(size_t n) {
 /// factors, and transposed, and then its rows are transformed as columns; a block of columns at a time.
 template <class T> class BlockedPasses {
  public:
-  explicit BlockedPasses(size_t n)
-      : rows_(nearest_divisor(n)), columns_(n / rows_), of_columns_(rows_), of_rows_(columns_), twiddles_(2 * n) {
+  BlockedPasses(size_t n, StopMeter& meter)
+      : rows_(nearest_divisor(n)), columns_(n / rows_), of_columns_(rows_, meter), of_rows_(columns_, meter) {
+    twiddles_.resize(2 * n);
     for_each_block(columns_, [&](size_t first, size_t lanes) {
       T* const re = &twiddles_[2 * rows_ * first];
       for (size_t k = 0; k < rows_; ++k) {
         for (size_t lane = 0; lane < lanes; ++lane) {
           T root[2];
-          write_root(root, k * (first + lane), n);
+          write_root(meter, root, k * (first + lane), n);
           re[k * lanes + lane] = root[0];
           re[(rows_ + k) * lanes + lane] = root[1];
         }
@@ -124,6 +152,9 @@ template <class T> class BlockedPasses {
   }
   /// The elements of memory that run() needs besides.
   size_t work_elements() const { return 4 * work_plane(); }
+  uint64_t table_bytes() const {
+    return of_columns_.table_bytes() + of_rows_.table_bytes() + twiddles_.size() * sizeof(T);
+  }
 
   /// Overwrites the planes of a row by its transform.
   void run(const FftKernels& kernels, T* planes, T* other, size_t plane, T* work) const {
@@ -158,7 +189,7 @@ template <class T> class BlockedPasses {
 
   size_t rows_, columns_;
   Passes<T> of_columns_, of_rows_;
-  std::vector<T> twiddles_;  // planes of each block of columns
+  Table<T> twiddles_;  // planes of each block of columns
 };
 
 /// Returns the least length from n on whose factors are 2, 3 and 5.
@@ -178,14 +209,15 @@ bool is_smooth(size_t n) { return n == 1 || !radices_of(n).empty(); }
 template <class T> class Transform {
  public:
   explicit Transform(size_t n) : n_(n), size_(is_smooth(n) ? n : next_smooth(2 * n - 1)) {
-    if (size_ < kLeastInBlocks) passes_.emplace(size_);
-    else blocked_.emplace(size_);
+    StopMeter meter;
+    if (size_ < kLeastInBlocks) passes_.emplace(size_, meter);
+    else blocked_.emplace(size_, meter);
     if (size_ == n) return;
     // With k j = (k² + j² - (k - j)²) / 2: a product with a chirp, a convolution with its conjugate, another product.
     const size_t m = size_;
     chirp_.resize(2 * n);
-    for (uint64_t k = 0; k < n; ++k) write_root(&chirp_[2 * k], k * k % (2 * n), 2 * n);
-    filter_.assign(2 * m, T(0));
+    for (uint64_t k = 0; k < n; ++k) write_root(meter, &chirp_[2 * k], k * k % (2 * n), 2 * n);
+    filter_.resize(2 * m);
     for (size_t k = 0; k < n; ++k) {
       for (const size_t at : {k, (m - k) % m}) {
         filter_[at] = chirp_[2 * k] / static_cast<T>(m);
@@ -195,12 +227,18 @@ template <class T> class Transform {
   }
   /// Transforms the filter by kernels; called once before run().
   void prepare(const FftKernels& kernels) {
-    if (filter_.empty()) return;
+    if (filter_.size() == 0) return;
     const size_t m = size_;
-    std::vector<T> other(2 * m), pairs(2 * m), work(work_elements());
+    Table<T> other, pairs, work;
+    other.resize(2 * m);
+    pairs.resize(2 * m);
+    work.resize(work_elements());
     const T* const spectrum = transform(kernels, filter_.data(), other.data(), m, 1, work.data());
     kernels.store(pairs.data(), 0, spectrum, m, m, 1);
-    filter_ = std::move(pairs);
+    std::copy_n(pairs.data(), pairs.size(), filter_.data());
+  }
+  uint64_t table_bytes() const {
+    return (passes_ ? passes_->table_bytes() : blocked_->table_bytes()) + (chirp_.size() + filter_.size()) * sizeof(T);
   }
 
   /// The most rows that are transformed side by side: one if they are long.
@@ -214,7 +252,7 @@ template <class T> class Transform {
   /// two.
   T* run(const FftKernels& kernels, T* planes, T* other, size_t lanes, T* work) const {
     const size_t m = size_, plane = this->plane(lanes);
-    if (filter_.empty()) return transform(kernels, planes, other, plane, lanes, work);
+    if (filter_.size() == 0) return transform(kernels, planes, other, plane, lanes, work);
     kernels.multiply(planes, plane, chirp_.data(), n_, lanes);
     for (T* const part : {planes, planes + plane}) std::fill(part + n_ * lanes, part + m * lanes, T(0));
     T* const spectrum = transform(kernels, planes, other, plane, lanes, work);
@@ -238,8 +276,8 @@ template <class T> class Transform {
   size_t n_, size_;  // the length, and that of the passes
   std::optional<Passes<T>> passes_;
   std::optional<BlockedPasses<T>> blocked_;  // where rows are long
-  std::vector<T> chirp_;                     // [n] pairs
-  std::vector<T> filter_;                    // [size] pairs; empty: passes alone do
+  Table<T> chirp_;                           // [n] pairs
+  Table<T> filter_;                          // [size] pairs; empty: passes alone do
 };
 
 enum class Form : uint8_t { complex, real_to_complex, complex_to_real };
@@ -258,8 +296,9 @@ template <class T> class FftKernel final : public exec::OpKernel {
         transform_(std::max<size_t>(1, is_halved_ ? n_ / 2 : n_)) {
     transform_.prepare(kernels_);
     if (is_halved_) {
+      StopMeter meter;
       turns_.resize(n_ + 2);
-      for (size_t k = 0; k <= n_ / 2; ++k) write_root(&turns_[2 * k], k, n_);
+      for (size_t k = 0; k <= n_ / 2; ++k) write_root(meter, &turns_[2 * k], k, n_);
     }
     const size_t row_bytes = 4 * plane_elements(1) * sizeof(T);
     lanes_ = std::clamp<size_t>(kCacheBytes / row_bytes, 1, transform_.most_lanes());
@@ -268,6 +307,7 @@ template <class T> class FftKernel final : public exec::OpKernel {
   std::string name() const override {
     return form_ == Form::complex ? "fft" : form_ == Form::real_to_complex ? "rfft" : "irfft";
   }
+  uint64_t table_bytes() const override { return transform_.table_bytes() + turns_.size() * sizeof(T); }
   uint64_t workspace_bytes() const override { return bytes_each() * static_cast<uint64_t>(pool_.size()); }
 
   void run(const exec::OpCall& call) override {
@@ -393,7 +433,7 @@ template <class T> class FftKernel final : public exec::OpKernel {
   bool is_halved_;
   size_t rows_, lanes_ = 1;
   Transform<T> transform_;
-  std::vector<T> turns_;  // e^(-2πi k / n), for halved transforms
+  Table<T> turns_;  // e^(-2πi k / n), for halved transforms
 };
 
 class FftProvider final : public exec::OpKernelProvider {
