@@ -2,7 +2,8 @@
 import collections
 import ctypes
 import sys
-from ctypes import byref, c_char_p, c_int, c_int32, c_void_p, py_object, pythonapi
+from ctypes import (POINTER, Structure, byref, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p,
+                    py_object, pythonapi)
 
 from . import _library as lib
 
@@ -11,7 +12,14 @@ _LEGACY_STREAM = 1  # what no stream means to a consumer on a GPU
 # The names of capsules of either version, and where the deleter is in the struct that they hold.
 _VERSIONED, _UNVERSIONED = b"dltensor_versioned", b"dltensor"
 _DELETER_OFFSETS = {_VERSIONED: 16, _UNVERSIONED: 56}
-_DEVICE_OFFSET = 8  # in the unversioned struct
+
+
+class _Description(Structure):
+    """DLTensor, with which the unversioned struct begins."""
+    _fields_ = [("data", c_void_p), ("device_type", c_int32), ("device_id", c_int32), ("rank", c_int32), ("code", c_uint8),
+                ("bits", c_uint8), ("lanes", c_uint16), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)),
+                ("byte_offset", c_uint64)]
+
 
 _Deleter = ctypes.CFUNCTYPE(None, c_void_p)
 
@@ -59,7 +67,7 @@ def release_untaken():
 def _export(engine, handle, name, access, stream):
     struct = c_void_p()
     export = lib.calls.tensor_to_dlpack if name == _VERSIONED else lib.calls.tensor_to_dlpack_unversioned
-    engine._check(export(engine._handle, handle, access, stream, byref(struct)))
+    engine._do(export, handle, access, stream, byref(struct))
     return struct.value
 
 
@@ -80,10 +88,36 @@ def to_capsule(engine, handle, stream, max_version, copy):
 def device_of(engine, handle):
     """Returns the kind and the number of a tensor's device, as DLPack counts them."""
     struct = _export(engine, handle, _UNVERSIONED, lib.READ_ONLY, lib.NO_STREAM)
-    device = (c_int32 * 2).from_address(struct + _DEVICE_OFFSET)
-    kind, number = device[0], device[1]
+    described = _Description.from_address(struct)
+    kind, number = described.device_type, described.device_id
     _delete(struct, _UNVERSIONED)
     return kind, number
+
+
+class Memory:
+    """The memory of a tensor, which it keeps, also after the engine's end: of a copy if a stride is negative.
+
+    address; shape, strides: in elements.
+    """
+
+    def __init__(self, engine, handle):
+        self._struct = _export(engine, handle, _UNVERSIONED, lib.READ_ONLY, lib.NO_STREAM)
+        described = _Description.from_address(self._struct)
+        self.address = (described.data or 0) + described.byte_offset
+        self.shape, self.strides = (tuple(each[: described.rank]) for each in (described.shape, described.strides))
+
+    def is_dense(self):
+        expected = 1
+        for extent, stride in reversed(list(zip(self.shape, self.strides))):
+            if extent != 1 and stride != expected:
+                return 0 in self.shape
+            expected *= extent
+        return True
+
+    def __del__(self, delete=_delete, name=_UNVERSIONED):
+        struct = self.__dict__.pop("_struct", None)
+        if struct:
+            delete(struct, name)
 
 
 def from_object(engine, source):
@@ -95,17 +129,19 @@ def from_object(engine, source):
         capsule = source.__dlpack__(**options)
     address = id(capsule)
     name = _VERSIONED if _is_valid(address, _VERSIONED) else _UNVERSIONED
-    struct = _pointer(address, name)
-    _set_name(address, _USED[name])  # libtsl calls the deleter, also if it refuses the tensor
     take = lib.calls.tensor_from_dlpack if name == _VERSIONED else lib.calls.tensor_from_dlpack_unversioned
     handle = lib.ValueHandle()
-    engine._check(take(engine._handle, struct, lib.READ_ONLY, options.get("stream", lib.NO_STREAM), byref(handle)))
+    with engine._use:
+        struct = _pointer(address, name)
+        _set_name(address, _USED[name])  # libtsl calls the deleter, also if it refuses the tensor
+        engine._do(take, struct, lib.READ_ONLY, options.get("stream", lib.NO_STREAM), byref(handle))
     return handle
 
 
 def copy_of(engine, handle):
     """Makes a tensor of a copy of another one's elements."""
-    struct = _export(engine, handle, _VERSIONED, lib.WRITABLE, lib.NO_STREAM)
     result = lib.ValueHandle()
-    engine._check(lib.calls.tensor_from_dlpack(engine._handle, struct, lib.READ_ONLY, lib.NO_STREAM, byref(result)))
+    with engine._use:
+        struct = _export(engine, handle, _VERSIONED, lib.WRITABLE, lib.NO_STREAM)
+        engine._do(lib.calls.tensor_from_dlpack, struct, lib.READ_ONLY, lib.NO_STREAM, byref(result))
     return result

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import sys
+import threading
 from ctypes import addressof, byref, c_bool, c_char, c_double, c_int, c_int64, c_size_t, c_ssize_t, c_void_p, sizeof
 
 from . import _dlpack, _library as lib
@@ -13,6 +14,20 @@ from ._values import Function, Tensor, Value
 
 _calls = lib.calls
 _NO_STRING = lib.String(None, 0)
+
+
+class _Use:
+    """The use of an engine by one thread, also within itself, from a call until its error or its texts are read."""
+
+    def __init__(self):
+        self._lock = threading.RLock()
+
+    def __enter__(self):
+        if not self._lock.acquire(blocking=False):
+            raise lib.Error("misuse", "another thread uses the engine", text="error[misuse]: another thread uses the engine")
+
+    def __exit__(self, *_):
+        self._lock.release()
 
 
 class Engine:
@@ -36,6 +51,7 @@ class Engine:
                  load_module=None, logs="", options=None):
         config = lib.Config()
         self._handle = lib.EngineHandle(0)
+        self._use = _Use()
         self._released = collections.deque()  # handles that could not be released yet
         self._functions = []
         self._types = {}  # by class: what has the address that stands for it
@@ -68,12 +84,26 @@ class Engine:
 
     def close(self):
         """Ends the engine, after writing its reports. Its tensors and functions cannot be used any more."""
-        handle, self._handle = self._handle, lib.EngineHandle(0)
-        if handle.id:
-            self._check(_calls.engine_destroy(handle))
+        if not self._handle.id:
+            return
+        with self._use:
+            handle, self._handle = self._handle, lib.EngineHandle(0)
+            status = _calls.engine_destroy(handle)
+            if status == lib.MISUSE:  # it is running
+                self._handle = handle
+            self._check(status)
 
     def __enter__(self):
         return self
+
+    def __copy__(self):
+        raise TypeError("an engine cannot be copied: it has one state, which all its names share")
+
+    def __deepcopy__(self, _memo):
+        return self.__copy__()
+
+    def __reduce__(self):
+        raise TypeError("an engine cannot be pickled: make one in each process")
 
     def __exit__(self, *_):
         self.close()
@@ -101,7 +131,7 @@ class Engine:
         name, _held = lib.string(name, "name")
         handle = self._to_handle(value)
         try:
-            self._check(_calls.set(self._handle, name, handle))
+            self._do(_calls.set, name, handle)
         finally:
             self._release(handle)
 
@@ -136,7 +166,7 @@ class Engine:
         if derivative:
             _require_callable(derivative, "derivative")
             info.derivative = self._native(derivative)
-        self._check(_calls.define_function(self._handle, byref(info)))
+        self._do(_calls.define_function, byref(info))
         self._functions.append(info)  # which refers to both
         return function
 
@@ -146,7 +176,7 @@ class Engine:
         if not isinstance(cls, type):
             raise TypeError(f"a class is needed, not {type(cls).__name__}")
         address, (name, _held) = c_char(), lib.string(name or cls.__name__, "name")
-        self._check(_calls.define_type(self._handle, addressof(address), name))
+        self._do(_calls.define_type, addressof(address), name)
         self._types[cls] = address
         return cls
 
@@ -159,12 +189,12 @@ class Engine:
         own again."""
         device, _held = lib.string(device, "device")
         stream = lib.NO_STREAM if stream is None else lib.whole(stream, "stream", bits=63)
-        self._check(_calls.engine_set_stream(self._handle, device, stream))
+        self._do(_calls.engine_set_stream, device, stream)
 
     def get_stream(self, device="cuda"):
         """Returns the number of the stream on which the work for a GPU runs."""
         stream, (device, _held) = c_ssize_t(), lib.string(device, "device")
-        self._check(_calls.engine_get_stream(self._handle, device, byref(stream)))
+        self._do(_calls.engine_get_stream, device, byref(stream))
         return stream.value
 
     # Sources that are being written. Nothing of them is run.
@@ -191,7 +221,7 @@ class Engine:
     def is_complete(self, source):
         """Says whether no more lines of a source are to follow: False within brackets."""
         (source, _held), result = lib.string(source, "source"), c_bool()
-        self._check(_calls.is_complete(self._handle, source, byref(result)))
+        self._do(_calls.is_complete, source, byref(result))
         return result.value
 
     def format(self, source, name=""):
@@ -219,7 +249,7 @@ class Engine:
     @contextlib.contextmanager
     def profile(self):
         """Profiles what a `with` block runs: with engine.profile() as report: ...; the dict is filled at the block's end."""
-        self._check(_calls.profile_start(self._handle))
+        self._do(_calls.profile_start)
         report = {}
         try:
             yield report
@@ -232,9 +262,14 @@ class Engine:
 
     def write_reports(self):
         """Writes the reports that the options ask for, on what has run so far; close() does so, too."""
-        self._check(_calls.write_reports(self._handle))
+        self._do(_calls.write_reports)
 
     # What calls of libtsl share.
+
+    def _do(self, call, *arguments):
+        """Calls a function of libtsl, and raises its error."""
+        with self._use:
+            self._check(call(self._handle, *arguments))
 
     def _check(self, status):
         if status != lib.OK:
@@ -242,21 +277,22 @@ class Engine:
             raise lib.Error.of(self._handle, status) from cause
 
     def _returned(self, call, *arguments):
-        while self._released:
-            _calls.release(self._handle, self._released.popleft())
-        _dlpack.release_untaken()
-        self._cause = None
-        result = lib.ValueHandle()
-        try:
-            status = watched(self, call, self._handle, *arguments, byref(result))
-            ending, self._ending = self._ending, None
-            if ending is not None:
-                raise ending
-        except BaseException:
-            self._release(result)
-            raise
-        self._check(status)
-        return self._to_python(result)
+        with self._use:
+            while self._released:
+                _calls.release(self._handle, self._released.popleft())
+            _dlpack.release_untaken()
+            self._cause = None
+            result = lib.ValueHandle()
+            try:
+                status = watched(self, call, self._handle, *arguments, byref(result))
+                ending, self._ending = self._ending, None
+                if ending is not None:
+                    raise ending
+            except BaseException:
+                self._release(result)
+                raise
+            self._check(status)
+            return self._to_python(result)
 
     def _interrupt(self):
         """Interrupts the run, from any thread, and remembers it."""
@@ -270,7 +306,14 @@ class Engine:
 
     def _release(self, handle):
         """Releases a handle: now, or before the next call if another thread uses the engine."""
-        if self._handle.id and handle.id and _calls.release(self._handle, handle) == lib.MISUSE:
+        if not self._handle.id or not handle.id:
+            return
+        try:
+            with self._use:
+                is_released = _calls.release(self._handle, handle) != lib.MISUSE
+        except lib.Error:
+            is_released = False
+        if not is_released:
             self._released.append(handle)
 
     def _call(self, function, arguments, named):
@@ -287,8 +330,9 @@ class Engine:
 
     def _text(self, call, *arguments):
         text = lib.String()
-        self._check(call(self._handle, *arguments, byref(text)))
-        return str(text)
+        with self._use:
+            self._check(call(self._handle, *arguments, byref(text)))
+            return str(text)
 
     def _field(self, handle, name):
         name, _held = lib.string(name, "name")
@@ -340,7 +384,7 @@ class Engine:
 
     def _made(self, call, *arguments):
         handle = lib.ValueHandle()
-        self._check(call(self._handle, *arguments, byref(handle)))
+        self._do(call, *arguments, byref(handle))
         return handle
 
     def _retained(self, handle):
@@ -449,7 +493,7 @@ class Engine:
     def _to_python(self, handle):
         """Makes a value of Python, and takes over the handle."""
         kind = c_int()
-        self._check(_calls.get_kind(self._handle, handle, byref(kind)))
+        self._do(_calls.get_kind, handle, byref(kind))
         reference = {lib.TENSOR: Tensor, lib.FUNCTION: Function, lib.MODULE: Value, lib.DTYPE: Value, lib.RANGE: Value}
         if kind.value in reference:
             return reference[kind.value](self, handle)
@@ -467,16 +511,14 @@ class Engine:
             return result.value
         if kind == lib.FOREIGN:
             number = c_void_p()
-            self._check(_calls.get_foreign(self._handle, handle, None, byref(number)))
+            self._do(_calls.get_foreign, handle, None, byref(number))
             return held(number.value)
         if kind == lib.STRING:
-            text = lib.String()
-            self._check(_calls.get_string(self._handle, handle, byref(text)))
-            return str(text)
+            return self._text(_calls.get_string, handle)
         if kind not in (lib.LIST, lib.TUPLE, lib.RECORD, lib.MAP):
             return None if kind == lib.NIL else Value(self, self._retained(handle))
         length = c_size_t()
-        self._check(_calls.get_length(self._handle, handle, byref(length)))
+        self._do(_calls.get_length, handle, byref(length))
         items = [self._to_python(self._made(_calls.get_item, handle, i)) for i in range(length.value)]
         if kind == lib.MAP:
             return {self._to_python(self._made(_calls.get_map_key, handle, i)): item for i, item in enumerate(items)}
@@ -485,9 +527,7 @@ class Engine:
         return {self._key(handle, i): item for i, item in enumerate(items)}
 
     def _key(self, record, index):
-        key = lib.String()
-        self._check(_calls.get_key(self._handle, record, index, byref(key)))
-        return str(key)
+        return self._text(_calls.get_key, record, index)
 
 
 def _no_value(source):

@@ -247,6 +247,9 @@ class Error(Exception):
         self.frames, self.hints, self.notes = tuple(frames), tuple(hints), tuple(notes)
         self.exit_code = exit_code
 
+    def __reduce__(self):
+        return _error_again, (str(self), self.__dict__)
+
     @classmethod
     def of(cls, engine, status):
         """Reads the error of the engine's last call that failed, or of this thread's, if the engine has none."""
@@ -262,3 +265,10 @@ class Error(Exception):
         return cls(KIND_NAMES.get(status, "internal"), str(info.message), str(info.file) or None, info.line or None,
                    info.column or None, str(text).rstrip("\n"), frames, more["hints"], more["notes"],
                    more["name"], exit_code.value)
+
+
+def _error_again(text, fields):
+    """Makes an error of what was pickled or copied."""
+    error = Error(fields["kind"], fields["message"], text=text)
+    error.__dict__.update(fields)
+    return error

@@ -105,17 +105,14 @@ def held(number):
     return _held[number]
 
 
-def view_of(address, dtype, shape, owner):
-    """Returns a read-only memoryview of dense memory, which keeps `owner` alive."""
-    count = 1
+def view_of(memory, dtype):
+    """Returns a read-only memoryview of the dense memory of a tensor, which it keeps."""
+    count, shape = 1, memory.shape
     for extent in shape:
         count *= extent
-    array = (ctypes.c_char * (count * lib.ITEM_SIZES[dtype])).from_address(address or ctypes.addressof(_nothing))
-    array.owner = owner
+    array = (ctypes.c_char * (count * lib.ITEM_SIZES[dtype])).from_address(memory.address)
+    array.owner = memory
     view = memoryview(array).toreadonly().cast("B")
     if count == 0:
         return view.cast(lib.FORMATS[dtype])  # memoryview has no shapes with a 0
     return view.cast(lib.FORMATS[dtype], shape)
-
-
-_nothing = ctypes.c_char()

@@ -19,6 +19,15 @@ class Value:
     def __repr__(self):
         return self._engine._text(lib.calls.to_text, self._handle)
 
+    def __copy__(self):
+        return type(self)(self._engine, self._engine._retained(self._handle))
+
+    def __deepcopy__(self, _memo):
+        return self.__copy__()
+
+    def __reduce__(self):
+        raise TypeError(f"a {type(self).__name__} belongs to its engine and cannot be pickled; numpy() and tolist() of a tensor can")
+
     def display(self):
         """Formats the value as the prompt of TSL does: with the dtype, shape and device of a tensor, cut where it is long."""
         return self._engine._text(lib.calls.display, self._handle)
@@ -44,13 +53,14 @@ class Function(Value):
 class Tensor(Value):
     """A tensor of an engine. Its elements never change.
 
-    numpy.asarray(tensor), tensor.view() and __dlpack__() share its memory; the first two if it is on the CPU.
+    numpy.asarray(tensor), tensor.view() and __dlpack__() share its memory, which they keep, also after the engine's end; the
+    first two if it is on the CPU. What is reversed, and so has negative strides, is copied.
     """
 
     def __init__(self, engine, handle):
         super().__init__(engine, handle)
         self._type = lib.TensorType()
-        engine._check(lib.calls.tensor_get_type(engine._handle, handle, byref(self._type)))
+        engine._do(lib.calls.tensor_get_type, handle, byref(self._type))
 
     @property
     def dtype(self):
@@ -65,9 +75,9 @@ class Tensor(Value):
     def device(self):
         """The name of the device: "cpu", "cuda:0"."""
         address, name = c_void_p(), lib.String()
-        engine = self._engine
-        engine._check(lib.calls.tensor_map_device(engine._handle, self._handle, lib.NO_STREAM, byref(address), byref(name)))
-        return str(name)
+        with self._engine._use:
+            self._engine._do(lib.calls.tensor_map_device, self._handle, lib.NO_STREAM, byref(address), byref(name))
+            return str(name)
 
     def __len__(self):
         if not self._type.rank:
@@ -82,10 +92,13 @@ class Tensor(Value):
     def __dlpack_device__(self):
         return _dlpack.device_of(self._engine, self._handle)
 
-    def _address(self):
-        address = c_void_p()
-        self._engine._check(lib.calls.tensor_map(self._engine._handle, self._handle, byref(address)))
-        return address.value
+    def _memory(self):
+        """Returns the tensor's memory, which is kept from now on for as long as the tensor is, or what refers to it."""
+        memory = self.__dict__.get("_kept")
+        if memory is None:
+            self._engine._do(lib.calls.tensor_map, self._handle, byref(c_void_p()))  # an error if it is on a GPU
+            memory = self.__dict__.setdefault("_kept", _dlpack.Memory(self._engine, self._handle))
+        return memory
 
     @property
     def __array_interface__(self):
@@ -109,18 +122,9 @@ class Tensor(Value):
         return array.copy() if copy else array
 
     def _interface(self, text):
-        address, size = self._address(), lib.ITEM_SIZES[self._type.dtype]
-        self._engine._check(lib.calls.tensor_get_type(self._engine._handle, self._handle, byref(self._type)))
-        strides = tuple(stride * size for stride in self._type.strides[: self._type.rank])
-        return {"version": 3, "shape": self.shape, "typestr": text, "data": (address or 0, True), "strides": strides}
-
-    def _is_dense(self):
-        expected = 1
-        for extent, stride in reversed(list(zip(self.shape, self._type.strides))):
-            if extent != 1 and stride != expected:
-                return 0 in self.shape
-            expected *= extent
-        return True
+        memory, size = self._memory(), lib.ITEM_SIZES[self._type.dtype]
+        strides = tuple(stride * size for stride in memory.strides)
+        return {"version": 3, "shape": memory.shape, "typestr": text, "data": (memory.address, True), "strides": strides}
 
     def tobytes(self):
         """Copies the elements, in row order."""
@@ -128,7 +132,7 @@ class Tensor(Value):
         for extent in self.shape:
             count *= extent
         data = create_string_buffer(count)
-        self._engine._check(lib.calls.tensor_read(self._engine._handle, self._handle, data, count))
+        self._engine._do(lib.calls.tensor_read, self._handle, data, count)
         return data.raw
 
     def view(self):
@@ -136,14 +140,13 @@ class Tensor(Value):
         if self.dtype in ("f16", "bf16"):
             raise TypeError(f"a memoryview has no {self.dtype}; numpy(), tolist() and tobytes() do, or __dlpack__()")
         try:
-            address = self._address()
-            self._engine._check(lib.calls.tensor_get_type(self._engine._handle, self._handle, byref(self._type)))
+            memory = self._memory()
         except lib.Error as error:
             if error.kind != "device":
                 raise
-            address = None
-        if address and self._is_dense():
-            return view_of(address, self._type.dtype, self.shape, self)
+            memory = None
+        if memory and memory.address and memory.is_dense():
+            return view_of(memory, self._type.dtype)
         view = memoryview(self.tobytes())
         return view.cast(lib.FORMATS[self._type.dtype], self.shape) if len(view) else view.cast(lib.FORMATS[self._type.dtype])
 

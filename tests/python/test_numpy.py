@@ -117,11 +117,16 @@ class Arrays(unittest.TestCase):
         self.assertFalse(numpy.shares_memory(copied, source))
 
     def test_a_result_outlives_its_tensor_and_its_engine(self):
-        engine = tsl.Engine()
-        result = numpy.from_dlpack(engine.run("arange(1000)"))
-        engine.close()
-        del engine
-        numpy.testing.assert_array_equal(result, numpy.arange(1000))
+        for make in (numpy.from_dlpack, numpy.asarray, tsl.Tensor.numpy, lambda tensor: numpy.asarray(tensor.view()), numpy.array):
+            for source, expected in (("arange(60000)", numpy.arange(60000)), ("arange(60000)[::-1]", numpy.arange(60000)[::-1]),
+                                     ("reshape(arange(60000), [2, 30000]).T", numpy.arange(60000).reshape([2, 30000]).T)):
+                engine = tsl.Engine()
+                result = make(engine.run(source))
+                engine.close()
+                del engine
+                others = [numpy.full(60000, -1) for _ in range(10)]
+                numpy.testing.assert_array_equal(result, expected)
+                del others
 
     def test_a_native_function_gets_and_returns_arrays(self):
         self.engine.define("sines(x: f64[n])", lambda x: numpy.sin(numpy.asarray(x)))

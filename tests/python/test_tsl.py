@@ -1,8 +1,11 @@
 """The Python package on libtsl.so ($TSL_LIBRARY), without NumPy: python3 -m unittest, with python/ in $PYTHONPATH."""
 import array
+import copy
 import gc
+import multiprocessing
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -13,6 +16,10 @@ import unittest
 import weakref
 
 import tsl
+
+
+def fail_in_a_process(message):
+    tsl.Engine().run(f'error("{message}")')
 
 
 class Values(unittest.TestCase):
@@ -109,6 +116,32 @@ class Values(unittest.TestCase):
         with self.assertRaises(tsl.Error):
             tensor.tolist()
         del tensor
+
+    def test_values_are_copied_and_engines_are_not(self):
+        engine = self.engine
+        engine.run("fn twice(x) = 2 * x")
+        tensor, function = engine.run("arange(3)"), engine.get("twice")
+        for duplicate in (copy.copy, copy.deepcopy):
+            copies = [duplicate(tensor), duplicate(function)]
+            del copies[:]
+            gc.collect()
+            self.assertEqual((tensor.tolist(), function(2)), ([0, 1, 2], 4))
+            again = duplicate(tensor)
+            self.assertEqual((type(again), again.dtype, again.tolist()), (tsl.Tensor, "i64", [0, 1, 2]))
+            with self.assertRaises(TypeError):
+                duplicate(engine)
+        del tensor
+        self.assertEqual(again.tolist(), [0, 1, 2])
+        for each in (again, function, engine):
+            with self.assertRaisesRegex(TypeError, "cannot be pickled"):
+                pickle.dumps(each)
+
+    def test_an_engine_that_runs_is_not_closed(self):
+        self.engine.define("close()", self.engine.close)
+        with self.assertRaises(tsl.Error) as caught:
+            self.engine.run("close()")
+        self.assertIn("running", caught.exception.message)
+        self.assertEqual(self.engine.run("1"), 1)
 
 
 class Sources(unittest.TestCase):
@@ -272,6 +305,39 @@ class Errors(unittest.TestCase):
         with self.assertRaises(tsl.Error) as caught:
             tsl.Engine(device="cuda")
         self.assertEqual((caught.exception.kind, caught.exception.line, caught.exception.frames), ("device", None, ()))
+
+    def test_errors_are_pickled_and_pass_from_a_process(self):
+        with self.assertRaises(tsl.Error) as caught:
+            tsl.Engine().run("fn f(x) = x + ones([3])\nf(ones([2]))", "a.tsl")
+        for again in (pickle.loads(pickle.dumps(caught.exception)), copy.copy(caught.exception)):
+            self.assertEqual((type(again), str(again), again.__dict__), (tsl.Error, str(caught.exception), caught.exception.__dict__))
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            with self.assertRaises(tsl.Error) as caught:
+                pool.apply_async(fail_in_a_process, ("refused",)).get(timeout=60)
+        self.assertEqual((caught.exception.kind, caught.exception.message), ("user", "refused"))
+
+    def test_threads_that_use_one_engine_by_mistake_read_their_own_errors(self):
+        engine, wrong, end = tsl.Engine(), [], time.monotonic() + 1
+
+        def use(number):
+            while time.monotonic() < end and not wrong:
+                message = f"of thread {number} " * 20
+                try:
+                    engine.run(f'error("{message}")', f"{number}.tsl")
+                except tsl.Error as error:
+                    expected = {"misuse": ("another thread uses the engine", None), "user": (message, f"{number}.tsl")}
+                    if (error.message, error.file) != expected.get(error.kind) or error.message not in str(error):
+                        wrong.append((error.kind, error.message, error.file, str(error)))
+                except Exception as exception:
+                    wrong.append(repr(exception))
+
+        threads = [threading.Thread(target=use, args=(number,)) for number in range(6)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        self.assertEqual(wrong, [])
+        self.assertEqual(engine.run("1"), 1)
 
     def test_limits_end_a_run_and_the_engine_goes_on(self):
         engine = tsl.Engine(step_limit=1000)
@@ -437,6 +503,18 @@ class Tensors(unittest.TestCase):
         self.engine.run("ones([2, 3])")
         self.assertEqual((view.shape, view.tolist()), ((2, 3), [[0, 1, 2], [3, 4, 5]]))
         self.assertTrue(view.readonly)
+
+    def test_a_view_keeps_its_memory_after_the_end_of_the_engine(self):
+        for source in ("reshape(arange(60000), [2, 30000])", "roll(arange(60000), 1)"):
+            engine = tsl.Engine()
+            tensor = engine.run(source)
+            view, expected = tensor.view(), tensor.tolist()
+            engine.close()
+            del engine, tensor
+            gc.collect()
+            others = [bytes([255]) * 480000 for _ in range(20)]
+            self.assertEqual(view.tolist(), expected)
+            del others
 
     def test_half_precision_becomes_floats(self):
         for dtype in ("f16", "bf16"):
