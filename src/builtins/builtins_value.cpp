@@ -164,15 +164,25 @@ Value tolist_builtin(Context& context, Args args) {
 constexpr ErrorKind kRaisedKinds[] = {ErrorKind::type, ErrorKind::shape, ErrorKind::index, ErrorKind::value,
                                       ErrorKind::user};
 
+/// Returns the first row of a kind, or null if it is none of TSL's.
+const ErrorRow* row_of_kind(std::string_view kind) {
+  const std::span<const ErrorRow> rows = error_catalogue();
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](auto& each) { return name_of(each.kind) == kind; });
+  return row == rows.end() ? nullptr : &*row;
+}
+
+/// Says whether a program may call a kind of its own this.
+bool may_be_own_kind(std::string_view kind) {
+  return !kind.empty() && !row_of_kind(kind) && std::all_of(kind.begin(), kind.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
 /// Returns an error of the kind that a program names: one of TSL's, or its own.
 Error error_of_kind(std::string_view kind) {
-  const auto row = std::find_if(error_catalogue().begin(), error_catalogue().end(),
-                                [&](const ErrorRow& each) { return name_of(each.kind) == kind; });
-  if (row == error_catalogue().end()) {
-    const bool is_name = std::all_of(kind.begin(), kind.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-    });
-    if (!is_name || kind.empty())
+  const ErrorRow* const row = row_of_kind(kind);
+  if (!row) {
+    if (!may_be_own_kind(kind))
       fail(ErrorName::unknown_choice, "the kind of an error has letters, digits, '_' and '-', unlike '{}'", kind);
     Error error{ErrorName::user_error, "", {}, {}, {}};
     error.own_kind = kind;
@@ -185,13 +195,23 @@ Error error_of_kind(std::string_view kind) {
   return {raised_error(row->kind), "", {}, {}, {}};
 }
 
+/// Says whether an error of this name ends the program for its host, past every `try`: an exit, an interrupt, or one of
+/// the host's limits.
+bool ends_program(ErrorName name) {
+  constexpr ErrorName kLimits[] = {ErrorName::time_limit, ErrorName::step_limit, ErrorName::value_memory_limit,
+                                   ErrorName::element_limit};
+  return kind_of(name) == ErrorKind::exit || kind_of(name) == ErrorKind::interrupt ||
+         std::find(std::begin(kLimits), std::end(kLimits), name) != std::end(kLimits);
+}
+
 /// Returns the text of a field of a record, or null if it has none.
 const Value* text_field(Context& context, const Value& record, std::string_view name) {
   const Value* field = record.as<Record>().find(context.names().intern(name));
   return field && is_text(*field) ? field : nullptr;
 }
 
-/// Makes an error again of the record that `catch` has got; nothing if it is none.
+/// Makes an error again of the record that `catch` has got; nothing if it is none, such as one of an error that no
+/// `try` catches.
 std::optional<Error> caught_error(Context& context, const Value& caught) {
   if (!caught.is(Tag::record)) return std::nullopt;
   const Value* texts[4];
@@ -206,7 +226,11 @@ std::optional<Error> caught_error(Context& context, const Value& caught) {
   const auto row = std::find_if(rows.begin(), rows.end(), [&](const ErrorRow& each) { return each.name == name; });
   if (row == rows.end()) return std::nullopt;
   Error error{static_cast<ErrorName>(row - rows.begin()), text(2), {}, {}, {}};
-  if (kind != name_of(row->kind)) error.own_kind = kind;
+  if (ends_program(error.name)) return std::nullopt;
+  if (kind != name_of(row->kind)) {
+    if (error.name != ErrorName::user_error || !may_be_own_kind(kind)) return std::nullopt;
+    error.own_kind = kind;
+  }
   const Value* line = caught.as<Record>().find(context.names().intern("line"));
   const uint32_t source = context.sources().find(text(3));
   if (source == 0 || !line || !is_host_int(*line)) return error;
