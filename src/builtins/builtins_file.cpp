@@ -25,6 +25,12 @@ namespace tsl {
 
 namespace {
 
+const std::string& expect_path(Context& context, const Value& value, std::string_view parameter = "path") {
+  const std::string& path = expect_string(context, value, "a path");
+  require_path(path, parameter);
+  return path;
+}
+
 enum class FileKind { npy, npz, safetensors, json, csv };
 
 FileKind kind_of(const std::string& path, const std::string& hint) {
@@ -89,7 +95,7 @@ CsvOptions table_options(Context& context, FileKind kind, const std::string& pat
 }
 
 Value run_load(Context& context, std::span<Value> args) {
-  const std::string& path = expect_string(context, args[0], "a path");
+  const std::string& path = expect_path(context, args[0]);
   const FileKind kind = kind_to_load(path);
   const CsvOptions options = table_options(context, kind, path, args.subspan(2));
   const Device device = args[1].is_nil() ? context.ops().device() : expect_device(context, args[1], "the device");
@@ -155,7 +161,7 @@ void save_tree(Context& context, const std::string& path, const Value& v) {
 }
 
 Value run_save(Context& context, std::span<Value> args) {
-  const std::string& path = expect_string(context, args[0], "a path");
+  const std::string& path = expect_path(context, args[0]);
   const FileKind kind = kind_of(path, "`write_text(path, text)` writes text to any other file");
   const CsvOptions options = table_options(context, kind, path, args.subspan(2));
   switch (kind) {
@@ -187,11 +193,11 @@ std::string text_at(Context& context, const std::string& path) {
 }
 
 Value run_read_text(Context& context, std::span<Value> args) {
-  return make_string(text_at(context, expect_string(context, args[0], "a path")));
+  return make_string(text_at(context, expect_path(context, args[0])));
 }
 
 Value run_read_lines(Context& context, std::span<Value> args) {
-  const std::string text = text_at(context, expect_string(context, args[0], "a path"));
+  const std::string text = text_at(context, expect_path(context, args[0]));
   Collector lines;
   for (std::string_view rest = text; !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());
@@ -204,20 +210,18 @@ Value run_read_lines(Context& context, std::span<Value> args) {
 }
 
 Value run_append_text(Context& context, std::span<Value> args) {
-  append_text_file(expect_string(context, args[0], "a path"), expect_string(context, args[1], "the text"));
+  append_text_file(expect_path(context, args[0]), expect_string(context, args[1], "the text"));
   return Value();
 }
 
-Value run_exists(Context& context, std::span<Value> args) {
-  return path_exists(expect_string(context, args[0], "a path"));
-}
+Value run_exists(Context& context, std::span<Value> args) { return path_exists(expect_path(context, args[0])); }
 
 Value run_list_files(Context& context, std::span<Value> args) {
-  return list_files(expect_string(context, args[0], "a folder"), expect_string(context, args[1], "a pattern"));
+  return list_files(expect_path(context, args[0], "folder"), expect_string(context, args[1], "a pattern"));
 }
 
 Value run_write_text(Context& context, std::span<Value> args) {
-  write_text_file(expect_string(context, args[0], "a path"), expect_string(context, args[1], "the text"));
+  write_text_file(expect_path(context, args[0]), expect_string(context, args[1], "the text"));
   return Value();
 }
 
@@ -234,7 +238,7 @@ std::string_view bytes_of(const Tensor& host) {
 Value run_read_bytes(Context& context, std::span<Value> args) {
   const Device device = args[1].is_nil() ? context.ops().device() : expect_device(context, args[1], "the device");
   const Placement placement(context.ops(), device);
-  FileReader reader(expect_string(context, args[0], "a path"));
+  FileReader reader(expect_path(context, args[0]));
   const uint64_t count = reader.left();
   const Tensor bytes = new_bytes(context, count);
   reader.read(bytes.data(), count);
@@ -242,7 +246,7 @@ Value run_read_bytes(Context& context, std::span<Value> args) {
 }
 
 Value run_write_bytes(Context& context, std::span<Value> args) {
-  const std::string& path = expect_string(context, args[0], "a path");
+  const std::string& path = expect_path(context, args[0]);
   const Tensor bytes = packed(context, path, args[1]);
   write_text_file(path, bytes_of(bytes));
   return Value();

@@ -1,5 +1,6 @@
 // Defines what a program asks of the machinery that runs it: profiles, named ranges, waiting, compiling anew.
 #include "builtins/builtins.h"
+#include "io/file_system.h"
 #include "value/context.h"
 #include "value/runtime.h"
 #include "vm/arguments.h"
@@ -21,6 +22,7 @@ Value profile_builtin(Context& context, Args args) {
   request.warmup = expect_int(context, args[6], "warmup");
   request.steps = args[7].is_nil() ? 0 : expect_int(context, args[7], "steps");
   if (!request.trace_file.empty()) require_permission(context.permissions().files, "files");
+  require_path(request.trace_file, "to");
   if (request.steps > 0) require_permission(context.permissions().clock, "the clock");
   return context.runtime().profile(args[0], request);
 }

@@ -56,7 +56,8 @@ Value exit_builtin(Context& context, Args args) {
 }
 
 Value run_env(Context& context, std::span<Value> args) {
-  const char* const value = std::getenv(expect_string(context, args[0], "the name").c_str());
+  const std::string& name = expect_string(context, args[0], "the name");
+  const char* const value = name.find('\0') == std::string::npos ? std::getenv(name.c_str()) : nullptr;
   return value ? make_string(value) : args[1];
 }
 

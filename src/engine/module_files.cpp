@@ -26,7 +26,7 @@ std::vector<std::string> search_folders() {
 
 bool is_file_at(const fs::path& path) {
   std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
+  return path.native().find('\0') == std::string::npos && fs::is_regular_file(path, ignored);
 }
 
 [[noreturn]] void fail_to_find(const std::string& path, bool is_file, const std::vector<std::string>& tried) {

@@ -40,6 +40,8 @@ template <class T> class Pushed {
 std::string ModuleLoader::read_file(const std::string& path) {
   std::error_code failed;
   if (fs::is_directory(path, failed)) fail(ErrorName::cannot_read_file, "cannot read {}: it is a folder", path);
+  if (path.find('\0') != std::string::npos)
+    fail(ErrorName::file_not_found, "cannot read {}: its name has a character NUL", path);
   std::ifstream file(path, std::ios::binary);
   if (!file)
     fail(errno == ENOENT ? ErrorName::file_not_found : ErrorName::cannot_read_file, "cannot read {}: {}", path,

@@ -18,6 +18,11 @@ namespace tsl {
 
 namespace fs = std::filesystem;
 
+void require_path(std::string_view path, std::string_view parameter) {
+  if (path.find('\0') == std::string_view::npos) return;
+  fail_argument(ErrorName::argument_out_of_range, parameter, "a path has a character NUL, which no name of a file has");
+}
+
 bool path_exists(const std::string& path) {
   std::error_code status;
   return fs::exists(path, status);

@@ -8,6 +8,8 @@
 
 namespace tsl {
 
+/// Throws Failure (value) if a path has a NUL, at which the system would end it. `parameter`: has the path.
+void require_path(std::string_view path, std::string_view parameter);
 /// Whether there is a file or a folder.
 bool path_exists(const std::string& path);
 /// Lists the files of a folder, not its folders, as paths in the order of their bytes. `*` of the pattern stands for

@@ -71,7 +71,11 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   ValueBuilder(Context& context, const std::string& path, const std::string& text)
       : context_(context), path_(path), text_(text) {}
 
-  Value take() { return std::move(root_); }
+  /// Returns the value, after the parser has. Fails if it took a character for the end.
+  Value take() {
+    if (parsed_end() < text_.size()) fail_at_token(parsed_end());
+    return std::move(root_);
+  }
 
   bool null() override { return add(Value()); }
   bool boolean(bool value) override { return add(value); }
@@ -97,7 +101,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     const std::string_view what = error.what();
     const auto says = [&](std::string_view words) { return what.find(words) != std::string_view::npos; };
     const size_t end = std::min(position, text_.size());
-    size_t begin = says("unexpected end of input") ? text_.size() : last_token(text_, end);
+    size_t begin = says("unexpected end of input") ? parsed_end() : last_token(text_, end);
     if ((says("invalid number") || says("invalid literal")) && end > 0) {
       const size_t before = last_token(text_, end - 1);
       if (is_wrong_word(text_, before)) begin = before;  // whose end was only noticed at the character behind it
@@ -146,6 +150,9 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     if (is_list) return "',' or ']'";
     return has_value_ ? "',' or '}'" : "':'";
   }
+
+  /// Returns where the text ends for the parser, which takes NUL for the end.
+  size_t parsed_end() const { return std::min(text_.find('\0'), text_.size()); }
 
   bool is_file() const { return !path_.empty(); }
   const char* end() const { return is_file() ? "the end of the file" : "the end of the text"; }

@@ -149,6 +149,9 @@ std::vector<NamedTensor> load_npz(const std::string& path, Allocator& allocator,
 namespace {
 
 void add_entry(zip_t* archive, const std::string& path, const NamedTensor& item, const std::string& header) {
+  if (item.name.find('\0') != std::string::npos)
+    fail_to_save(ErrorName::unsaveable_value, path,
+                 "the key of an array has a character NUL, which no archive's names have");
   const zip_buffer_fragment_t parts[] = {
       {reinterpret_cast<zip_uint8_t*>(const_cast<char*>(header.data())), header.size()},
       {reinterpret_cast<zip_uint8_t*>(item.tensor.data()), byte_count(item.tensor)}};

@@ -55,6 +55,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   HeaderReader(const std::string& path, uint64_t data_size) : path_(path), data_size_(data_size) {}
 
   std::vector<Entry> read(const std::string& text) {
+    if (text.find('\0') != std::string::npos) bad("its header is no JSON");  // which the parser takes for the end
     nlohmann::json::sax_parse(text, this);
     check_cover();
     return std::move(entries_);
