@@ -46,11 +46,17 @@ std::string default_history_file() {
 History::History(std::string path) : path_(std::move(path)) {
   std::error_code status;
   if (fs::exists(path_, status) && !fs::is_regular_file(path_, status)) path_.clear();  // a device would never end
+  const uintmax_t bytes = fs::file_size(path_, status);
+  const bool is_long = !status && bytes > kMostBytes;
   std::ifstream file(path_);
+  if (is_long) {
+    file.seekg(static_cast<std::streamoff>(bytes - kMostBytes));
+    file.ignore(kMostBytes, '\n');  // the rest of an entry
+  }
   size_t size = 0;
   for (std::string line; size < kMostBytes && std::getline(file, line); size += line.size())
     entries_.push_back(unescaped(line));
-  if (entries_.size() > 2 * kMostEntries) shorten();
+  if (is_long || entries_.size() > 2 * kMostEntries) shorten();
 }
 
 void History::add(const std::string& entry) {
@@ -68,7 +74,8 @@ void History::add(const std::string& entry) {
 
 /// Replaces the file by one with the newest entries.
 void History::shorten() {
-  entries_.erase(entries_.begin(), entries_.end() - static_cast<ptrdiff_t>(kMostEntries));
+  if (entries_.size() > kMostEntries)
+    entries_.erase(entries_.begin(), entries_.end() - static_cast<ptrdiff_t>(kMostEntries));
   const std::string made = path_ + ".new";
   std::ofstream file(made);
   for (const std::string& entry : entries_) file << escaped(entry) << '\n';

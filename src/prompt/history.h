@@ -14,7 +14,7 @@ class History {
  public:
   /// The most entries that a file keeps between sessions.
   static constexpr size_t kMostEntries = 10'000;
-  /// The most bytes of a file that are read.
+  /// The most bytes of a file that are read, at its end.
   static constexpr size_t kMostBytes = 64'000'000;
 
   /// Reads the file's entries. `path`: "" for none. A file that cannot be read or written is none,

@@ -72,3 +72,14 @@ TEST_CASE("a history without a file, or with one that cannot be written, lasts f
   refused.add("1");
   CHECK(refused.entries() == Entries{"1"});
 }
+
+TEST_CASE("of a file of gigabytes the end is read, and kept") {
+  const HistoryFile file;
+  fs::create_directories(fs::path(file.path).parent_path());
+  std::ofstream(file.path) << "first\n";
+  fs::resize_file(file.path, 3'000'000'000);  // takes no room on the disk
+  std::ofstream(file.path, std::ios::app) << "\none\ntwo\n";
+  CHECK(History(file.path).entries() == Entries{"one", "two"});
+  CHECK(fs::file_size(file.path) == 8);
+  CHECK(History(file.path).entries() == Entries{"one", "two"});
+}
