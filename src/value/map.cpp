@@ -8,6 +8,7 @@
 #include "base/count_work.h"
 #include "base/long_text.h"
 #include "base/number_text.h"
+#include "base/seeded_hash.h"
 #include "value/format.h"
 #include "value/utf8.h"
 
@@ -19,12 +20,6 @@ constexpr size_t kMinSlots = 8;
 constexpr size_t kShortText = 64;   // is compared without a poll
 constexpr size_t kMinRemoved = 16;  // fewer removed keys are not worth a new list of keys
 constexpr size_t kMostRemoved = 3;  // for each key that is there
-
-uint64_t mixed(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-  return x ^ (x >> 31);
-}
 
 /// Whether a float is equal to an int of 64 bits.
 bool is_whole(double number) {
@@ -40,14 +35,14 @@ int64_t whole_of(const Value& number) {
 bool is_number_key(const Value& key) { return key.is_number() || key.is(Tag::boolean); }
 
 uint64_t hash_number(const Value& key) {
-  if (key.is(Tag::real) && !is_whole(key.real())) return mixed(std::bit_cast<uint64_t>(key.real()));
-  return mixed(static_cast<uint64_t>(whole_of(key)));
+  if (key.is(Tag::real) && !is_whole(key.real())) return seeded_hash(std::bit_cast<uint64_t>(key.real()));
+  return seeded_hash(static_cast<uint64_t>(whole_of(key)));
 }
 
 uint64_t hash_key(const Value& key) {
   if (is_number_key(key)) return hash_number(key);
   uint64_t hash = static_cast<uint64_t>(key.tag());
-  const auto add = [&](uint64_t part) { hash = mixed(hash + 0x9e3779b97f4a7c15ull + part); };
+  const auto add = [&](uint64_t part) { hash = seeded_hash(hash + 0x9e3779b97f4a7c15ull + part); };
   if (key.is(Tag::string)) { return key.as<String>().hash(); }
   if (key.is(Tag::dtype)) add(static_cast<uint64_t>(key.dtype()));
   if (key.is(Tag::range)) {
@@ -89,7 +84,8 @@ bool same_keys(const Value& a, const Value& b, bool is_strict) {
 }  // namespace
 
 uint32_t MapKeys::hash_of(const Value& key) {
-  return static_cast<uint32_t>(key.is(Tag::integer) ? mixed(static_cast<uint64_t>(key.integer())) : hash_key(key));
+  const bool is_int = key.is(Tag::integer);
+  return static_cast<uint32_t>(is_int ? seeded_hash(static_cast<uint64_t>(key.integer())) : hash_key(key));
 }
 
 bool identical_keys(const Value& a, const Value& b) { return same_keys(a, b, true); }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string_view>
 
+#include "base/seeded_hash.h"
 #include "value/value_walk.h"
 
 namespace tsl {
@@ -169,7 +170,7 @@ constexpr size_t kMinIndexedBytes = 128;
 
 void String::compute_hash() const {
   count_work(static_cast<int64_t>(text.size() / 8));
-  hash_ = static_cast<uint32_t>(std::hash<std::string_view>()(text));
+  hash_ = static_cast<uint32_t>(seeded_hash(text));
   hashed_size_ = text.size();
 }
 
