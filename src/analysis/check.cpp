@@ -46,8 +46,7 @@ std::vector<Error> check(Names& names, std::string name, std::string text, const
   try {
     const uint32_t source = names.add_source(std::move(name), std::move(text), path);
     const std::unique_ptr<ast::Module> module =
-        parse_resolved(names.sources(), source, names.interner(),
-                       resolve_options(names.builtins(), names.library(), names.variables()));
+        parse_resolved(names.sources(), source, names.interner(), resolve_options(names));
     add_warnings(names, *module, errors);
     for (Error& error : find_call_errors(names, *module)) add_each(std::move(error), errors);
     add_compile_error(names, *module, errors);

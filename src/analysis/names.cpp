@@ -30,14 +30,23 @@ const Value* member_of(const Value& object, Name name) {
   return cell && cell->is_set ? &cell->value : nullptr;
 }
 
-ResolveOptions resolve_options(const Builtins& builtins, const Library& library,
-                               std::vector<ast::Variable*> predeclared) {
+ResolveOptions resolve_options(const Builtins& builtins, const Library& library, Predeclared predeclared) {
   ResolveOptions options;
   options.is_builtin = [&builtins](Name name) { return builtins.contains(name); };
   options.builtin_names = [&builtins] { return builtins.names(); };
   options.is_module = [&library](Name name) { return library.module(*name) != nullptr; };
   options.predeclared = std::move(predeclared);
   return options;
+}
+
+ResolveOptions resolve_options(Names& names) {
+  const auto all = [&names] {
+    std::vector<std::string> texts;
+    for (const ast::Variable* variable : names.variables()) texts.push_back(*variable->name);
+    return texts;
+  };
+  return resolve_options(names.builtins(), names.library(),
+                         {[&names](Name name) { return names.variable(name); }, all});
 }
 
 std::unique_ptr<ast::Module> read_module(Names& names, const std::string& path, bool is_file,

@@ -39,6 +39,8 @@ class Names {
 
   /// Returns the variables that are declared before the source: those of a session. They are valid until it goes on.
   virtual std::vector<ast::Variable*> variables() const = 0;
+  /// Returns the one of a name; null if there is none.
+  virtual ast::Variable* variable(Name name) const = 0;
   /// Returns the value of such a variable; null if there is none, or it is not known.
   virtual const Value* value(Name variable) const = 0;
 
@@ -58,8 +60,9 @@ const Signature* signature_of(Names& names, const Value& callee);
 const Value* member_of(const Value& object, Name name);
 
 /// Returns what the resolver needs to know about names outside of a module. `builtins` and `library` must outlive it.
-ResolveOptions resolve_options(const Builtins& builtins, const Library& library,
-                               std::vector<ast::Variable*> predeclared = {});
+ResolveOptions resolve_options(const Builtins& builtins, const Library& library, Predeclared predeclared = {});
+/// Returns likewise what it needs to know for a source of a session. `names` must outlive it.
+ResolveOptions resolve_options(Names& names);
 
 /// Adds and reads the module that `import path` means in a source. Throws Failure (io, syntax, name).
 std::unique_ptr<ast::Module> read_module(Names& names, const std::string& path, bool is_file,

@@ -21,8 +21,7 @@ std::string closing_brackets(std::string_view text) {
 ReadableSource read(Names& names, const char* name, const std::string& text, const std::string& path) {
   const uint32_t source = names.add_source(name, text, path);
   try {
-    return parse_readable(names.sources(), source, names.interner(),
-                          resolve_options(names.builtins(), names.library(), names.variables()));
+    return parse_readable(names.sources(), source, names.interner(), resolve_options(names));
   } catch (const Failure& failure) {
     if (failure.error().is_final) throw;
     return {nullptr, {failure.error()}};  // no UTF-8, or nested too deeply

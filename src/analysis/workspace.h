@@ -24,6 +24,7 @@ class Workspace final : public Names {
   Builtins& builtins() override { return builtins_; }
   const Library& library() const override { return library_; }
   std::vector<ast::Variable*> variables() const override { return {}; }
+  ast::Variable* variable(Name) const override { return nullptr; }
   const Value* value(Name) const override { return nullptr; }
   uint32_t add_source(std::string name, std::string text, const std::string& path) override;
   uint32_t add_module(const std::string& path, bool is_file, uint32_t importing_source) override;

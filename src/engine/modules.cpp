@@ -129,7 +129,7 @@ void ModuleLoader::keep_sources_of(const Error& error) {
 }
 
 ModuleLoader::Tree ModuleLoader::read(std::string name, std::string text, const std::string& path,
-                                      TextNames::Lifetime lifetime, const std::vector<ast::Variable*>& predeclared) {
+                                      TextNames::Lifetime lifetime, const Predeclared& predeclared) {
   const exec::ActivityScope scope(engine_.timeline(), exec::ActivityKind::parse);
   const uint32_t source = add_source(std::move(name), std::move(text), path);
   try {
@@ -158,7 +158,7 @@ ModuleLoader::Tree ModuleLoader::read_program(std::string name, std::string text
 }
 
 ModuleLoader::Tree ModuleLoader::read_entry(std::string name, std::string text, const std::string& path,
-                                            const std::vector<ast::Variable*>& predeclared) {
+                                            const Predeclared& predeclared) {
   Tree module = read(std::move(name), std::move(text), path, TextNames::Lifetime::held, predeclared);
   const auto has_effect = [this](Name n) { return engine_.builtins().has_effect(n); };
   for (Error& warning : find_unused_values_of_entry(*module, has_effect)) engine_.warn(std::move(warning));

@@ -40,7 +40,7 @@ class ModuleLoader {
   /// Parses and resolves a module. `path` is its file, or empty; `predeclared` are a prompt's variables, which it may
   /// use. The names in it are permanent, or are freed with the tree and the source.
   Tree read(std::string name, std::string text, const std::string& path, TextNames::Lifetime names,
-            const std::vector<ast::Variable*>& predeclared = {});
+            const Predeclared& predeclared = {});
   /// Adds a source to those of the engine. `path` is its file, or empty.
   uint32_t add_source(std::string name, std::string text, const std::string& path);
   /// Adds the source of the module that import() would run.
@@ -52,8 +52,7 @@ class ModuleLoader {
   /// Reads a script or a module of the user, and warns of values that it does not use.
   Tree read_program(std::string name, std::string text, const std::string& path, TextNames::Lifetime names);
   /// Reads an entry of a prompt likewise; its variables may be declared by earlier ones.
-  Tree read_entry(std::string name, std::string text, const std::string& path,
-                  const std::vector<ast::Variable*>& predeclared);
+  Tree read_entry(std::string name, std::string text, const std::string& path, const Predeclared& predeclared);
   /// Compiles and runs a module from read(). Its code and its source remain as long as functions refer to them.
   Value run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name = nullptr);
 

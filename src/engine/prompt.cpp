@@ -14,7 +14,13 @@ Value Prompt::run(std::string text, const std::string& path, const std::string& 
                            : path.empty()      ? fmt::format("<prompt {}>", entries_ + 1)
                                                : path;
   ++entries_;
-  const ModuleLoader::Tree entry = engine_.modules().read_entry(name, std::move(text), path, variables());
+  const auto all = [this] {
+    std::vector<std::string> texts;
+    for (const Name each : names()) texts.push_back(*each);
+    return texts;
+  };
+  const ModuleLoader::Tree entry =
+      engine_.modules().read_entry(name, std::move(text), path, {[this](Name each) { return variable(each); }, all});
   return run_entry(*entry);
 }
 
@@ -32,6 +38,11 @@ Value Prompt::run_entry(const ast::Module& entry) {
 const Value* Prompt::find(Name name) const {
   const auto variable = visible_.find(name);
   return variable == visible_.end() ? nullptr : &cells_.at(variable->second.variable.get())->value;
+}
+
+ast::Variable* Prompt::variable(Name name) const {
+  const auto known = visible_.find(name);
+  return known == visible_.end() ? nullptr : known->second.variable.get();
 }
 
 std::vector<ast::Variable*> Prompt::variables() const {

@@ -22,6 +22,8 @@ class Prompt {
   Value run(std::string text, const std::string& path, const std::string& name = "");
   /// Returns the value of a variable that an entry has declared; null if there is none.
   const Value* find(Name name) const;
+  /// Returns the variable of a name; null if there is none.
+  ast::Variable* variable(Name name) const;
   /// Returns the variables that entries have declared, in no order.
   std::vector<ast::Variable*> variables() const;
   /// Returns the names that entries have declared, in alphabetical order.

@@ -16,6 +16,7 @@ Interner& SessionNames::interner() { return engine_.names(); }
 Builtins& SessionNames::builtins() { return engine_.builtins(); }
 const Library& SessionNames::library() const { return standard_library(); }
 std::vector<ast::Variable*> SessionNames::variables() const { return engine_.prompt().variables(); }
+ast::Variable* SessionNames::variable(Name name) const { return engine_.prompt().variable(name); }
 const Value* SessionNames::value(Name variable) const { return engine_.prompt().find(variable); }
 
 uint32_t SessionNames::add_source(std::string name, std::string text, const std::string& path) {

@@ -20,6 +20,7 @@ class SessionNames final : public analysis::Names {
   Builtins& builtins() override;
   const Library& library() const override;
   std::vector<ast::Variable*> variables() const override;
+  ast::Variable* variable(Name name) const override;
   const Value* value(Name variable) const override;
   uint32_t add_source(std::string name, std::string text, const std::string& path) override;
   uint32_t add_module(const std::string& path, bool is_file, uint32_t importing_source) override;

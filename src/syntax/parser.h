@@ -37,14 +37,19 @@ struct Declaration {
 /// (syntax).
 std::unique_ptr<Declaration> parse_declaration(std::string_view text, Interner& names);
 
+/// Variables that exist before a module runs (those of a prompt's earlier lines). They belong to no frame of the
+/// module, and names are bound to them directly. A session may have thousands, of which a line uses few.
+struct Predeclared {
+  std::function<ast::Variable*(Name)> find;         // null for an unknown name; empty if there are no variables
+  std::function<std::vector<std::string>()> names;  // only called to suggest a name
+};
+
 /// What the resolver needs to know about names outside the module.
 struct ResolveOptions {
   std::function<bool(Name)> is_builtin;
   std::function<std::vector<std::string>()> builtin_names;  // only called to suggest a name
   std::function<bool(Name)> is_module;                      // of the standard library; to suggest its import
-  /// Variables that exist before the module runs (those of a prompt's earlier lines). They belong to no frame of this
-  /// module, and names are bound to them directly.
-  std::vector<ast::Variable*> predeclared;
+  Predeclared predeclared;
   /// Set for a module without the statements that could not be read: these may declare the names, and may enclose the
   /// others in a function or a loop.
   bool is_incomplete = false;

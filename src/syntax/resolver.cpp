@@ -72,6 +72,9 @@ class Resolver {
   void declare_pattern(const Pattern& pattern, Origin origin);
   void check_distinct(const Pattern& pattern, std::unordered_set<Name>& seen);
   Binding find(Name name) const;
+  Variable* predeclared(Name name) const {
+    return options_.predeclared.find ? options_.predeclared.find(name) : nullptr;
+  }
   void use(Variable* variable, bool is_assignment);
   std::string suggestion(Name name) const;
   bool may_be_declared(Name name) const { return options_.maybe_declared.count(name) != 0; }
@@ -82,7 +85,6 @@ class Resolver {
   const ResolveOptions& options_;
   std::vector<Scope> scopes_;
   std::vector<Frame> frames_;
-  Scope predeclared_;
   std::vector<Error> errors_;
   bool is_index_ = false;             // within the brackets of an index
   std::unordered_set<Name> refused_;  // unknown names, each an error once
@@ -90,7 +92,6 @@ class Resolver {
 };
 
 std::vector<Error> Resolver::run() {
-  for (Variable* variable : options_.predeclared) predeclared_[variable->name] = {variable, Origin::declaration};
   collect_later_names();
   function(*module_.main);
   return std::move(errors_);
@@ -154,14 +155,12 @@ Binding Resolver::find(Name name) const {
     const auto found = later_.find(name);
     if (found != later_.end()) return found->second;
   }
-  const auto found = predeclared_.find(name);
-  return found == predeclared_.end() ? Binding() : found->second;
+  return {predeclared(name), Origin::declaration};
 }
 
 /// Marks a variable that a nested function uses, and adds it to the captures of every function between them.
 void Resolver::use(Variable* variable, bool is_assignment) {
-  const auto is_predeclared = predeclared_.find(variable->name);
-  if (is_predeclared != predeclared_.end() && is_predeclared->second.variable == variable) return;
+  if (predeclared(variable->name) == variable) return;
   // A name that is declared later has no owner yet; it belongs to the module.
   const Function* owner = variable->owner ? variable->owner : module_.main;
   for (size_t i = frames_.size(); i-- > 0 && frames_[i].function != owner;) {
@@ -178,9 +177,9 @@ std::string Resolver::suggestion(Name name) const {
   };
   for (const Scope& scope : scopes_) add(scope);
   if (frames_.size() > 1) add(later_);
-  add(predeclared_);
-  if (options_.builtin_names) {
-    for (std::string& builtin : options_.builtin_names()) candidates.push_back(std::move(builtin));
+  for (const auto& names : {options_.predeclared.names, options_.builtin_names}) {
+    if (!names) continue;
+    for (std::string& each : names()) candidates.push_back(std::move(each));
   }
   return suggest_name(*name, candidates);
 }

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "api.h"
 
 using namespace tsl::api_test;
@@ -77,6 +79,22 @@ TEST_CASE("a warm call allocates nothing", "[api]") {
   CHECK(is_right);
   t.eval("[1, 2]");
   CHECK(allocations > before);  // so they are counted
+}
+
+TEST_CASE("a text does not pay for what its session has declared", "[api]") {
+  Warm t;
+  const auto allocations_of_texts = [&] {
+    const uint64_t before = allocations;
+    for (int i = 0; i < 50; ++i) t.eval("1 + 1");
+    return allocations - before;
+  };
+  allocations_of_texts();
+  const uint64_t few = allocations_of_texts();
+  std::string text;
+  for (int i = 0; i < 16'000; ++i) text += fmt::format("let global_{} = {}\n", i, i);
+  t.eval(text.c_str());
+  allocations_of_texts();
+  CHECK(allocations_of_texts() < 2 * few);
 }
 
 TEST_CASE("each allocation of a run may fail", "[api]") {

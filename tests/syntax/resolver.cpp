@@ -1,4 +1,6 @@
 // Tests scopes, captures and assignments.
+#include <algorithm>
+
 #include "catch.h"
 #include "syntax/parsed.h"
 
@@ -229,7 +231,11 @@ TEST_CASE("a prompt's earlier variables are bound as they are") {
   const uint32_t id = first.sources.add("line 2", "x = y\nfn f() { x = 3 }\nlet y = y");
   const auto second = parse(first.sources, id, first.names);
   ResolveOptions options;
-  options.predeclared.assign(first.module->main->variables.begin(), first.module->main->variables.end());
+  options.predeclared.find = [&first](Name name) -> Variable* {
+    const auto& all = first.module->main->variables;
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Variable* each) { return each->name == name; });
+    return found == all.end() ? nullptr : *found;
+  };
   resolve(*second, options);
   const auto& assign = as<AssignStmt>(*second->main->body->statements[0]);
   CHECK(as<NameExpr>(*assign.target).variable == first.module->main->variables[0]);
