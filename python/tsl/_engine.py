@@ -50,7 +50,7 @@ class Engine:
                  time_limit=0.0, seed=0, output=None, diagnostics=None, host_memory_limit=0, element_limit=0, depth_limit=0,
                  load_module=None, logs="", options=None):
         config = lib.Config()
-        self._handle = lib.EngineHandle(0)
+        self._handle, self._process = lib.EngineHandle(0), os.getpid()
         self._use = _Use()
         self._released = collections.deque()  # handles that could not be released yet
         self._functions = []
@@ -109,7 +109,8 @@ class Engine:
         self.close()
 
     def __del__(self):
-        self.close()
+        if self._process == os.getpid():  # a fork leaves the engine to its parent
+            self.close()
 
     def run(self, source, name="<python>"):
         """Runs source text, in which what earlier runs declared is visible. Returns the last expression's value."""

@@ -7,6 +7,8 @@
 #include <span>
 #include <stdexcept>
 
+#include <pthread.h>
+
 #include <fmt/format.h>
 
 #include "api/host_function.h"
@@ -33,6 +35,13 @@ struct Entry {
 std::array<Entry, kMaxEngines> entries;
 std::mutex entries_mutex;  // for making and ending engines
 uint64_t last_serial = 0;
+std::atomic<uint32_t> forks{0};  // since the first engine, between its process and this one
+
+uint32_t count_forks() {
+  [[maybe_unused]] static const int counted =
+      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  return forks.load(std::memory_order_relaxed);
+}
 
 /// Sets the options that are given by name. None of them permits what the capabilities do not. Throws Misuse.
 void add_named_options(EngineOptions& options, const tsl_config& config) {
@@ -75,7 +84,11 @@ EngineOptions options_of(const tsl_config& config) {
 }  // namespace
 
 Host::Host(uint64_t id, const tsl_config& config)
-    : id_(id), source_limit_(config.source_limit), stack_limit_(config.stack_limit), handles_(id >> kSlotBits) {
+    : id_(id),
+      forks_(count_forks()),
+      source_limit_(config.source_limit),
+      stack_limit_(config.stack_limit),
+      handles_(id >> kSlotBits) {
   engine_ = std::make_unique<Engine>(options_of(config));
   const auto writer = [user = config.user](tsl_write write) {
     return [write, user](std::string_view text) {
@@ -119,7 +132,10 @@ void Host::write_reports() {
   write_dump(*engine_);
 }
 
+bool Host::is_of_parent() const { return forks_ != forks.load(std::memory_order_relaxed); }
+
 void Host::drop() {
+  if (is_of_parent()) return;  // ending it would wait for threads that are not there
   if (owners_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   const RunWatch::Current none(nullptr);  // another engine may be running here, which does not count these values
   delete this;
@@ -236,6 +252,7 @@ constinit thread_local uint64_t refusing_engine __attribute__((tls_model("initia
 
 Host::Use::Use(Host& host) : host_(host), watch_(&host.engine().watch), stack_(host.stack_limit_) {
   const uint64_t me = reinterpret_cast<uintptr_t>(&refusing_engine);
+  if (host.is_of_parent()) return;
   uint64_t user = 0;
   is_outermost_ = host.user_.compare_exchange_strong(user, me);
   is_allowed_ = is_outermost_ || user == me;
@@ -257,7 +274,10 @@ Problem& thread_problem() {
 
 tsl_status store_refusal(const Host& host) noexcept {
   refusing_engine = host.handle().id;
-  return store_misuse(thread_problem(), "another thread uses the engine");
+  return store_misuse(thread_problem(),
+                      host.is_of_parent()
+                          ? "the process was forked after it made the engine: only its parent may use it"
+                          : "another thread uses the engine");
 }
 
 bool was_refused(const Host& host) { return refusing_engine == host.handle().id; }
@@ -423,6 +443,7 @@ tsl_status tsl_engine_destroy(tsl_engine engine) {
     const std::lock_guard<std::mutex> lock(entries_mutex);
     host = Host::find(engine);
     if (!host) return store_misuse(thread_problem(), "the engine is null or destroyed");
+    if (host->is_of_parent()) return store_refusal(*host);
     if (host->is_in_use()) return store_misuse(thread_problem(), "the engine is running, here or in another thread");
     entries[engine.id & (kMaxEngines - 1)].id.store(0, std::memory_order_release);
   }

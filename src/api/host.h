@@ -101,7 +101,7 @@ class Host {
     ~Use();
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
-    /// Whether no other thread uses the engine.
+    /// Whether no other thread uses the engine, and this process made it.
     bool is_allowed() const { return is_allowed_; }
 
    private:
@@ -111,6 +111,8 @@ class Host {
     const FloatState float_state_;
     const StackBelow stack_;
   };
+  /// Whether the process was forked after it made the engine: it has neither the threads nor the locks that it left.
+  bool is_of_parent() const;
   bool is_in_use() const { return user_.load(std::memory_order_relaxed) != 0; }
 
  private:
@@ -122,6 +124,7 @@ class Host {
   void release_ended_exports();
 
   const uint64_t id_;
+  const uint32_t forks_;  // before it was made
   const uint64_t source_limit_;
   const size_t stack_limit_;
   std::vector<std::unique_ptr<HostType>> types_;          // the engine and its values refer to them
@@ -138,9 +141,9 @@ class Host {
 
 inline constexpr const char* kTitle = "<host>";  // of reports
 
-/// Returns the problem of this thread's last call without an engine, or with one that another thread uses.
+/// Returns the problem of this thread's last call without an engine, or with one that it may not use.
 Problem& thread_problem();
-/// Stores that another thread uses an engine, for the readers of this thread's errors.
+/// Stores why this thread may not use an engine, for the readers of its errors.
 tsl_status store_refusal(const Host& host) noexcept;
 /// Whether the engine's last call of this thread was refused.
 bool was_refused(const Host& host);

@@ -316,6 +316,24 @@ class Errors(unittest.TestCase):
                 pool.apply_async(fail_in_a_process, ("refused",)).get(timeout=60)
         self.assertEqual((caught.exception.kind, caught.exception.message), ("user", "refused"))
 
+    def test_a_forked_process_is_refused(self):
+        engine = tsl.Engine()
+        engine.run("sum(ones([3000000]))")
+        reader, writer = os.pipe()
+        if (child := os.fork()) == 0:
+            try:
+                engine.run("1 + 1")
+            except tsl.Error as error:
+                os.write(writer, f"{error.kind}: {error.message}".encode())
+            engine.__del__()
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        self.assertEqual((status, os.read(reader, 1000)),
+                         (0, b"misuse: the process was forked after it made the engine: only its parent may use it"))
+        os.close(reader)
+        os.close(writer)
+        self.assertEqual(engine.run("1 + 1"), 2)
+
     def test_threads_that_use_one_engine_by_mistake_read_their_own_errors(self):
         engine, wrong, end = tsl.Engine(), [], time.monotonic() + 1
 
