@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/calendar.h"
+#include "base/display_width.h"
 #include "base/error_names.h"
 #include "base/number_text.h"
 #include "base/run_watch.h"
@@ -18,7 +19,6 @@ namespace {
 // Enough for any table, but small enough that a mistake cannot exhaust memory.
 constexpr int kMaxSpecWidth = 100'000;
 constexpr int kMaxPrecision = 1'000;
-constexpr size_t kMostBytesPerPoint = 4;  // of UTF-8
 
 std::string with_point(std::string digits) {
   return digits.find_first_of(".enif") == std::string::npos ? digits + ".0" : digits;
@@ -196,12 +196,24 @@ std::string FormatSpec::apply(bool value) const {
 std::string FormatSpec::apply(std::string_view value, std::string_view type) const {
   if (is_moment_ || has_numeric_flags_ || (type_ != 0 && type_ != 's'))
     unsuitable(type == "nil" ? "nil" : fmt::format("a {}", type));
-  const bool is_padded = value.size() / kMostBytesPerPoint < static_cast<size_t>(width_);
-  if (empty() || (!is_padded && precision_ < 0)) {
-    require_host_bytes(value.size());
-    return std::string(value);
-  }
-  return fmt::format(fmt::runtime("{:" + text_ + "}"), value);
+  require_host_bytes(value.size());
+  return padded(precision_ < 0 ? std::string(value) : fmt::format("{:.{}}", value, precision_));
+}
+
+/// Aligns a text by the columns that a terminal shows: marks that combine with letters take none.
+std::string FormatSpec::padded(std::string text) const {
+  if (width_ == 0) return text;
+  const size_t shown = display_width(text), wanted = static_cast<size_t>(width_);
+  if (shown >= wanted) return text;
+  const char align = alignment_.empty() ? '<' : alignment_.back();
+  const std::string fill = alignment_.size() > 1 ? alignment_.substr(0, alignment_.size() - 1) : " ";
+  const size_t gap = wanted - shown, before = align == '>' ? gap : align == '^' ? gap / 2 : 0;
+  std::string out;
+  out.reserve(text.size() + gap * fill.size());
+  for (size_t i = 0; i < before; ++i) out += fill;  // bounded: by kMaxSpecWidth
+  out += text;
+  for (size_t i = before; i < gap; ++i) out += fill;  // bounded: by kMaxSpecWidth
+  return out;
 }
 
 }  // namespace tsl

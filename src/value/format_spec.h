@@ -36,6 +36,7 @@ class FormatSpec {
   std::string plain() const;
   std::string with_parts(std::string text) const;
   std::string shortest(double value) const;
+  std::string padded(std::string text) const;
   bool type_is(std::string_view types) const { return type_ != 0 && types.find(type_) != std::string_view::npos; }
 
   std::string text_;
