@@ -14,6 +14,7 @@
 #include "value/format.h"
 #include "value/host_tensor.h"
 #include "value/runtime.h"
+#include "value/utf8.h"
 
 namespace tsl {
 
@@ -182,6 +183,12 @@ class Table {
     if (const size_t at = find_binary(text_); at != std::string::npos)
       fail(ErrorName::not_a_text_file, "cannot load {}: it is no text: byte {} is 0x{:02x}", path, at + 1,
            static_cast<unsigned char>(text_[at]));
+    if (const size_t at = find_malformed(text_); at != std::string::npos) {
+      fail_with(ErrorName::not_a_text_file,
+                fmt::format("cannot load {}: it is not UTF-8: byte {} is 0x{:02x}", path, at + 1,
+                            static_cast<unsigned char>(text_[at])),
+                {fmt::format("`iconv -f WINDOWS-1252 -t UTF-8 {} > utf8.csv` makes UTF-8 of Latin-1", path)});
+    }
     separator_ = options.separator ? options.separator : path.ends_with(".tsv") ? '\t' : separator_of(text_);
     find_size();
   }

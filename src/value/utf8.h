@@ -30,6 +30,16 @@ inline size_t utf8_width(std::string_view text, size_t at) {
   return width == expected ? width : 1;
 }
 
+/// Returns where the first byte is that is part of no code point; std::string_view::npos if there is none.
+inline size_t find_malformed(std::string_view text) {
+  for (size_t at = ascii_prefix(text); at < text.size(); at += ascii_prefix(text.substr(at))) {
+    const size_t width = utf8_width(text, at);
+    if (width == 1 && static_cast<unsigned char>(text[at]) >= 0x80) return at;
+    at += width;
+  }
+  return std::string_view::npos;
+}
+
 inline size_t utf8_length(std::string_view text) {
   size_t count = ascii_prefix(text);
   for (size_t at = count; at < text.size(); at += utf8_width(text, at)) ++count;
