@@ -114,8 +114,8 @@ item
   | left=item op='|' right=item
   ;
 
-/// Where a number must lie: 0..=1     0..     ..10
-limits : low=limit? op=('..' | '..=') high=limit? ;
+/// Where a number must lie: 0..=1     0..     ..10     0<..
+limits : low=limit? op=('..' | '..=' | '<..' | '<..=') high=limit? ;
 
 limit : '-'? NUMBER ;
 
@@ -275,6 +275,11 @@ PIPE : '|>' ;
 ARROW : '->' ;
 RANGE : '..' ;
 CLOSED_RANGE : '..=' ;
+
+/// Of limits alone: without their beginning.
+OPEN_RANGE : '<..' ;
+LEFT_OPEN_RANGE : '<..=' ;
+
 ELLIPSIS : '...' ;
 DOT : '.' ;
 COMMA : ',' ;

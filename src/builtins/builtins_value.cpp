@@ -7,6 +7,7 @@
 #include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "builtins/library_help.h"
+#include "tensor/element_error.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
@@ -245,12 +246,15 @@ std::optional<Error> caught_error(Context& context, const Value& caught) {
 }
 
 Value error_builtin(Context& context, Args args) {
+  if (!args[4].is(Tag::tensor) && !truth(context, args[4])) return Value();
   if (std::optional<Error> caught = caught_error(context, args[0])) throw Failure(std::move(*caught));
   Error error = error_of_kind(expect_string(context, args[1], "the kind of an error"));
   error.message = to_string(context, args[0]);
   if (!args[2].is_nil()) error.parameter = expect_string(context, args[2], "the parameter of an error");
   if (!args[3].is_nil()) error.hints.push_back(expect_string(context, args[3], "the hint of an error"));
-  throw Failure(std::move(error));
+  if (!args[4].is(Tag::tensor)) throw Failure(std::move(error));
+  refuse(context.ops(), args[4].tensor(), std::move(error));
+  return Value();
 }
 
 /// Describes one side of a comparison: "a = 1.004"; "" for a value that is written out.
@@ -472,10 +476,11 @@ constexpr Builtin kValueRows[] = {
     {"tolist", "tolist(x: tensor)", "a tensor as nested lists of host numbers", tolist_builtin, "host"},
     with_effect({"error",
                  "error(message: any, kind: str = \"user\", parameter: str | nil = nil, "
-                 "hint: str | nil = nil)",
+                 "hint: str | nil = nil, where: bool = true)",
                  "raises an error, of a kind of TSL or of your own, with a hint that says what to do instead; of what "
                  "`catch` has got, that error "
-                 "again; in the standard library, parameter names the argument that is wrong",
+                 "again; in the standard library, parameter names the argument that is wrong. `where` a bool tensor: "
+                 "only if an element is true, and then when the device has computed it, as integer division by zero",
                  error_builtin, "host"}),
     with_effect({"assert", "assert(condition: bool, message: any = nil)",
                  "raises an error unless the condition is true", assert_builtin, "host"}),

@@ -153,7 +153,8 @@ ParameterInfo parameter_info(const Parameter& parameter, const Builtins* builtin
   if (info.has_default) info.default_span = parameter.default_value->span;
   if (!parameter.annotation) return info;
   ValueType type = value_type(*parameter.annotation, builtins, register_of);
-  if (parameter.limits) type.limits = {parameter.limits->low, parameter.limits->high, parameter.limits->is_closed};
+  if (const std::optional<Limits>& limits = parameter.limits)
+    type.limits = {limits->low, limits->high, limits->is_closed, limits->is_open};
   info.set_type(std::move(type));
   return info;
 }

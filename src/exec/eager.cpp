@@ -74,6 +74,13 @@ class AttrsKey {
     put(numbers.size());
     for (int64_t number : numbers) put(static_cast<uint64_t>(number));
   }
+  void add(const Ref<const ElementError>& value, const Ref<const ElementError>&) {
+    if (!value) return;
+    set_ |= bit_;
+    const std::string text = value->key();
+    put(text.size());
+    for (const char c : text) put(static_cast<uint64_t>(c));
+  }
 
   std::vector<uint64_t>& key_;
   uint64_t set_ = 0, bit_ = 1;

@@ -97,6 +97,7 @@ class Writer {
   static Json json_of(const Ints& values) { return std::vector<int64_t>(values.begin(), values.end()); }
 
   static Json json_of(const Ref<const ConvGeometry>& value) { return value ? Json(value->numbers()) : Json(); }
+  static Json json_of(const Ref<const ElementError>& value) { return value ? Json(value->error.message) : Json(); }
 
   uint32_t add_symbol(const Symbol& symbol) {
     symbols_[symbol.id] = symbol.hint;
@@ -273,6 +274,10 @@ class Reader {
   void read(const Json& json, Layout& to) const { to = layout_of(json); }
   void read(const Json& json, Ref<const ConvGeometry>& to) const {
     to = ConvGeometry::of(json.get<std::vector<int64_t>>());
+  }
+  void read(const Json& json, Ref<const ElementError>& to) const {
+    to =
+        Ref<const ElementError>(new ElementError({ErrorName::index_out_of_range, json.get<std::string>(), {}, {}, {}}));
   }
 
   static graph::Parts parts_of(const Json& json) {

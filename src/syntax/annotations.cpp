@@ -200,9 +200,12 @@ Limits TreeBuilder::limits(Parser::LimitsContext* context) {
   Limits made;
   if (context->low) made.low = limit(context->low);
   if (context->high) made.high = limit(context->high);
-  made.is_closed = context->op->getType() == Parser::CLOSED_RANGE;
-  const bool is_empty = made.low && made.high && (made.is_closed ? *made.high < *made.low : *made.high <= *made.low);
-  if (is_empty || (!made.low && !made.high) || (made.is_closed && !made.high)) {
+  const size_t op = context->op->getType();
+  made.is_closed = op == Parser::CLOSED_RANGE || op == Parser::LEFT_OPEN_RANGE;
+  made.is_open = op == Parser::OPEN_RANGE || op == Parser::LEFT_OPEN_RANGE;
+  const bool has_one = made.is_closed && !made.is_open;  // where both ends are equal
+  const bool is_empty = made.low && made.high && (has_one ? *made.high < *made.low : *made.high <= *made.low);
+  if (is_empty || (!made.low && (!made.high || made.is_open)) || (made.is_closed && !made.high)) {
     fail_at(ErrorName::malformed_declaration, span_of(*context), "no number lies in this range");
   }
   return made;
@@ -272,7 +275,7 @@ std::string format(const Annotation& annotation) {
 std::string format(const Limits& limits) {
   const std::string low = limits.low ? fmt::format("{}", *limits.low) : "";
   const std::string high = limits.high ? fmt::format("{}", *limits.high) : "";
-  return low + (limits.is_closed ? "..=" : "..") + high;
+  return low + (limits.is_open ? "<.." : "..") + (limits.is_closed ? "=" : "") + high;
 }
 
 }  // namespace tsl

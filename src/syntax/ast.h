@@ -288,10 +288,11 @@ struct Annotation {
   Annotation* other = nullptr;    // the alternative after `|`
 };
 
-/// Where a number must lie: `in 0..=1`, `in 0..`.
+/// Where a number must lie: `in 0..=1`, `in 0..`, `in 0<..`.
 struct Limits {
   std::optional<double> low, high;
   bool is_closed = false;  // `..=`: high itself is allowed
+  bool is_open = false;    // `<..`: low itself is not
 };
 
 // ---- Functions -----------------------------------------------------------------------------------

@@ -127,7 +127,9 @@ struct Before {
   bool is_in_index = false;  // whether the innermost open bracket is that of x[1:5]
 };
 
-bool is_range_token(size_t type) { return type == Tokens::RANGE || type == Tokens::CLOSED_RANGE; }
+bool is_range_token(size_t type) {
+  return is_one_of(type, {Tokens::RANGE, Tokens::CLOSED_RANGE, Tokens::OPEN_RANGE, Tokens::LEFT_OPEN_RANGE});
+}
 
 /// Whether a space stands between two tokens of one statement and line. `closes_record` tells the '}' of a record.
 bool needs_space(const Before& before, size_t next, bool closes_record) {

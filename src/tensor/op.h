@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/ref.h"
+#include "tensor/element_error.h"
 #include "tensor/ints.h"
 #include "tensor/limits.h"
 #include "tensor/op_traits.h"
@@ -141,6 +142,7 @@ struct Attrs {
   Dims shape = {};
   Layout view = {};  // assign_view and as_strided only
   Ref<const ConvGeometry> conv = {};
+  Ref<const ElementError> error = {};  // of a take: what it raises for an index out of range
 
   /// Calls visit(name, pointer to member) for each field.
   template <class Visit> static void for_each_field(Visit&& visit) {
@@ -167,6 +169,7 @@ struct Attrs {
     visit("shape", &Attrs::shape);
     visit("view", &Attrs::view);
     visit("conv", &Attrs::conv);
+    visit("error", &Attrs::error);
   }
   /// Calls visit(size) for every size except those in `view`.
   template <class Visit> void for_each_size(Visit visit) { visit_sizes(*this, visit); }
@@ -184,7 +187,7 @@ struct Attrs {
   static bool same_value(const Dim& a, const Dim& b) { return a.same(b); }
   static bool same_value(const Dims& a, const Dims& b) { return tsl::same(a, b); }
   static bool same_value(const Layout& a, const Layout& b) { return tsl::same(a, b); }
-  static bool same_value(const Ref<const ConvGeometry>& a, const Ref<const ConvGeometry>& b) {
+  template <class T> static bool same_value(const Ref<const T>& a, const Ref<const T>& b) {
     return a == b || (a && b && *a == *b);
   }
   template <class Self, class Visit> static void visit_sizes(Self& self, Visit& visit) {

@@ -247,7 +247,8 @@ std::string annotation_text(const ValueType& type) {
   const NumberLimits& limits = *type.limits;
   text += " in ";
   if (limits.low) text += fmt::format("{}", *limits.low);
-  text += limits.is_closed ? "..=" : "..";
+  text += limits.is_open ? "<.." : "..";
+  if (limits.is_closed) text += "=";
   return limits.high ? text + fmt::format("{}", *limits.high) : text;
 }
 

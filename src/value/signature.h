@@ -32,6 +32,7 @@ inline constexpr uint32_t tag_bit(Tag tag) { return uint32_t{1} << static_cast<i
 struct NumberLimits {
   std::optional<double> low, high;
   bool is_closed = false;  // whether `high` itself is allowed
+  bool is_open = false;    // whether `low` itself is not
 };
 
 struct ValueType;
@@ -66,7 +67,7 @@ struct TypeAlternative {
 /// The annotated type of a parameter or a result: `f32[b, 64]`, `int | nil`, `list | "all"`, `float in 0..=1`, …
 struct ValueType {
   std::vector<TypeAlternative> alternatives;
-  std::optional<NumberLimits> limits;  // of numbers, also of those in `integers`
+  std::optional<NumberLimits> limits;  // of numbers, and of those in lists and tensors
 };
 
 /// Calls visit(dim) for each name of a dimension that has a register, also in the parts of a type.

@@ -4,6 +4,7 @@
 
 #include "base/count_work.h"
 #include "base/error_names.h"
+#include "tensor/element_error.h"
 #include "value/call_hints.h"
 #include "value/format.h"
 #include "value/format_spec.h"
@@ -22,11 +23,13 @@ constexpr size_t kMaxValueText = 40;
 constexpr int64_t kPartWork = 16;  // to check one part of a value
 
 std::string limits_text(const NumberLimits& limits) {
-  if (!limits.high) return fmt::format("at least {}", *limits.low);
+  const std::string low =
+      limits.low ? fmt::format("{} {}", limits.is_open ? "greater than" : "at least", *limits.low) : "";
+  if (!limits.high) return low;
   const std::string high = fmt::format("{} {}", limits.is_closed ? "at most" : "less than", *limits.high);
   if (!limits.low) return high;
-  return limits.is_closed ? fmt::format("from {} to {}", *limits.low, *limits.high)
-                          : fmt::format("at least {} and {}", *limits.low, high);
+  return limits.is_closed && !limits.is_open ? fmt::format("from {} to {}", *limits.low, *limits.high)
+                                             : low + " and " + high;
 }
 
 /// The tag of a value's type: a symbol counts as a number, a lazy string as a string.
@@ -473,13 +476,35 @@ bool is_within(const NumberLimits& limits, const Value& number) {
   const auto holds = [&](ScalarOp op, double limit) {
     return pinned(apply_scalar(op, number, Value(limit)), "limits of an argument").boolean;
   };
-  if (limits.low && !holds(ScalarOp::ge, *limits.low)) return false;
+  if (limits.low && !holds(limits.is_open ? ScalarOp::gt : ScalarOp::ge, *limits.low)) return false;
   return !limits.high || holds(limits.is_closed ? ScalarOp::le : ScalarOp::lt, *limits.high);
+}
+
+/// Refuses elements of a tensor that are not within limits, when they are known: the host does not wait for them.
+void refuse_elements(const Subject& subject, const NumberLimits& limits, const Tensor& x) {
+  if (x.dtype() == DType::boolean) return;
+  Ops& ops = subject.context.ops();
+  const auto holds = [&](Op op, double limit) { return ops.call(op, {x, Operand(Scalar::of(limit))}); };
+  Tensor fits = limits.low ? holds(limits.is_open ? Op::gt : Op::ge, *limits.low) : Tensor();
+  if (limits.high) {
+    const Tensor below = holds(limits.is_closed ? Op::le : Op::lt, *limits.high);
+    fits = fits ? ops.call(Op::bit_and, {fits, below}) : below;
+  }
+  const std::string& parameter = *subject.parameter().name;
+  Error error{ErrorName::argument_out_of_range,
+              fmt::format("elements of '{}{}' of {} must be {}", parameter, subject.path(), subject.signature.function,
+                          limits_text(limits)),
+              {},
+              {},
+              {}};
+  error.parameter = parameter;
+  refuse(ops, ops.call(Op::logical_not, {fits}), std::move(error));
 }
 
 void check_limits(const Subject& subject, const NumberLimits& limits, const Value& value) {
   walk_values(value, [&](const Value& v) {
     if (is_items(v)) return Walk::into;
+    if (v.is(Tag::tensor)) refuse_elements(subject, limits, v.tensor());
     if (is_host_number(v) && !is_host_bool(v) && !is_within(limits, v))
       wrong(subject, ErrorName::argument_out_of_range, limits_text(limits), v);
     return Walk::over;
@@ -518,8 +543,8 @@ void ParameterInfo::set_type(ValueType annotated) {
     else if (each.dtype == DType::boolean && !each.has_shape) tags |= tag_bit(Tag::boolean);
   }
   if (annotated.limits) {
-    tags &=
-        ~(tag_bit(Tag::integer) | tag_bit(Tag::real) | tag_bit(Tag::symbol) | tag_bit(Tag::list) | tag_bit(Tag::tuple));
+    tags &= ~(tag_bit(Tag::integer) | tag_bit(Tag::real) | tag_bit(Tag::symbol) | tag_bit(Tag::list) |
+              tag_bit(Tag::tuple) | tag_bit(Tag::tensor));
   }
   // An alternative without a name makes it nil.
   visit_dim_names(annotated, [this](const TypeAlternative::Dim&) { tags = 0; });

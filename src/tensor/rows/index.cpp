@@ -151,6 +151,7 @@ TensorType infer_nonzero(Operands operands, const Attrs& attrs) {
 }
 
 Error describe_index(int64_t index, const Layout& source, const Attrs& attrs) {
+  if (attrs.error) return attrs.error->error;
   const auto axis = static_cast<int>(attrs.batch);
   const int64_t extent = source.shape[axis].hint();
   Error error{ErrorName::index_out_of_range,
