@@ -59,6 +59,12 @@ const Value* complex_form(Context& context, std::string_view name) {
   return context.builtins().find(context.names().intern(std::string(kComplexForm).append(name)));
 }
 
+/// Whether a complex argument is where the function takes no floats.
+bool is_misplaced(const ParameterInfo& parameter, const Value& argument) {
+  if (!parameter.type || parameter.accepts_tag(argument) || !has_complex({&argument, 1})) return false;
+  return !fits(parameter, argument) && !fits(parameter, part_of_argument(argument, false));
+}
+
 /// Whether the first item, at any depth that a tensor may have, is complex.
 bool begins_complex(const Value& first) {
   const Value* item = &first;
@@ -88,7 +94,11 @@ bool has_complex(std::span<const Value> args) {
   });
 }
 
-bool has_complex_form(Context& context, std::string_view name, std::span<const Value> args) {
+bool has_complex_form(Context& context, const Signature& signature, std::span<const Value> args) {
+  const std::string& name = signature.function;
+  const size_t parameters = signature.dim_registers.empty() ? std::min(args.size(), signature.parameters.size()) : 0;
+  for (size_t i = 0; i < parameters; ++i)
+    if (is_misplaced(signature.parameters[i], args[i])) return false;
   if (is_by_parts(name)) return true;
   const bool takes_lists = name == "concat" || name == "stack" || name == "tensor";
   return (takes_lists || std::any_of(args.begin(), args.end(), is_complex)) && complex_form(context, name);

@@ -21,8 +21,9 @@ Value complex_part(const Value& value, bool is_imaginary);
 /// Whether one of the arguments is complex, or a list or tuple that begins with a complex number.
 bool has_complex(std::span<const Value> args);
 /// Whether a function of the library has a form for complex numbers: it works on the parts one after the other, or
-/// there is a function _complex_<name>. Lists of complex numbers are for functions that make tensors of them.
-bool has_complex_form(Context& context, std::string_view name, std::span<const Value> args);
+/// there is a function _complex_<name>. Lists of complex numbers are for functions that make tensors of them. No form
+/// takes a complex number where the function takes no floats, such as an axis: the check of arguments refuses it.
+bool has_complex_form(Context& context, const Signature& signature, std::span<const Value> args);
 /// Calls that form. `args` are bound to the function's parameters, as bind_arguments() does.
 Value call_for_complex(Context& context, const Value& callee, const Signature& signature, std::span<const Value> args);
 /// Calls the library's function _complex_<name>; nothing: there is none.
