@@ -540,15 +540,15 @@ typedef struct tsl_function {
                            it, so is each result */
   tsl_string doc;       /* shown by help() */
   tsl_native call;
-  tsl_native
-      derivative; /* for grad(): gets the arguments of a call, its result, and the gradient of the result. Returns
-                     a list with the gradient of each argument, a tensor of its type, or nil where none flows
-                     (for one argument, its gradient alone). `call` then takes tensors and numbers, and returns
-                     a tensor of floats. It cannot be differentiated itself. NULL: `call` counts as constant */
-  bool is_pure;   /* the result depends on the arguments alone, and the call does nothing else: compiled code with
-                     constant arguments calls it once, while it is traced. Otherwise calls happen at each run, in the
-                     program's order */
-  void* user;     /* passed to both */
+  tsl_native derivative; /* for grad(): gets the arguments of a call, its result, and the gradient of the result.
+                            Returns a list with the gradient of each argument, a tensor of its type, or nil where none
+                            flows (for one argument, its gradient alone). `call` then takes tensors and numbers, and
+                            returns a tensor of floats. It cannot be differentiated itself. NULL: a gradient that
+                            reaches a tensor which `call` has made is an error of the kind type */
+  bool is_pure; /* the result depends on the arguments alone, and the call does nothing else: compiled code with
+                   constant arguments calls it once, while it is traced. Otherwise calls happen at each run, in the
+                   program's order */
+  void* user;   /* passed to both */
   tsl_release_function release; /* NULL: none; called with `user`, also if defining the function fails */
 } tsl_function;
 

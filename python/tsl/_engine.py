@@ -155,7 +155,8 @@ class Engine:
 
         pure: the result depends on the arguments alone, so compiled code may keep the result of constant arguments.
         derivative: for grad(): is called with the arguments, the result, and the gradient of the result, and returns a list
-        with the gradient of each argument, None where none flows.
+        with the gradient of each argument, None where none flows. Without one, a gradient that reaches a tensor which the
+        function returns is an error of the kind type.
         """
         if function is None:
             return lambda decorated: self.define(signature, decorated, doc, pure=pure, derivative=derivative)

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "api/host.h"
+#include "autodiff/leaves.h"
 #include "base/error_names.h"
 #include "exec/timeline.h"
 #include "value/context.h"
@@ -138,6 +139,11 @@ const Value& gradient_at(const HostFunction& function, const Value& gradients, s
 /// The derivative rule of all native functions.
 void differentiate(VjpCall& call) {
   const HostFunction& function = *static_cast<const HostOp&>(call.op).function;
+  if (!function.derivative) {
+    fail_with(
+        ErrorName::not_differentiable, fmt::format("the host's function {} has no derivative", function.name),
+        {"`stop_gradient(x)` of its arguments makes its result a constant; the host program may define a derivative"});
+  }
   Context& context = function.host.engine();
   if (context.runtime().listeners().listening())
     fail(ErrorName::not_differentiable, "the derivative of the host's function {} cannot be differentiated",
@@ -177,6 +183,29 @@ Value call_recorded(Context& context, const HostFunction& function, std::span<co
   return Value(result);
 }
 
+/// Calls a native function that has no derivative while tapes listen. Records the call if results are tensors of floats
+/// that no tape knows, though it follows an argument: a gradient that reaches them is an error.
+Value call_unknown(Context& context, const HostFunction& function, std::span<const Value> args) {
+  Runtime& runtime = context.runtime();
+  std::vector<Tensor> given;
+  for (const Value& each : args) add_float_tensors(each, given);
+  const Value value = runtime.effect(run_host, with_function(function, args));
+  const auto is_followed = [&](const Tensor& tensor) { return runtime.listeners().follow(tensor); };
+  std::vector<Operand> operands;
+  std::copy_if(given.begin(), given.end(), std::back_inserter(operands), is_followed);
+  if (operands.empty()) return value;
+  std::vector<Tensor> results;
+  Value known = map_leaves(value, [&](const Value& leaf) {
+    if (!is_float_tensor(leaf) || is_followed(leaf.tensor())) return leaf;
+    results.push_back(alias(context.ops(), leaf.tensor()));  // a handle that no other call has
+    return Value(results.back());
+  });
+  if (results.empty()) return value;
+  runtime.listeners().record(function.op, operands, {}, results, Origin(),
+                             {batch_level(operands), function_level(context.ops())});
+  return known;
+}
+
 // ---- Calls ---------------------------------------------------------------------------------------------------------
 
 /// Whether a value is the same whenever the trace that is being recorded is replayed.
@@ -194,6 +223,7 @@ Value call_host(Context& context, Args args) {
     const Placement placement(context.ops(), std::nullopt);
     return call_host_program(function, function.call, args.values);  // once, and not at each run
   }
+  if (runtime.listeners().listening()) return call_unknown(context, function, args.values);
   return runtime.effect(run_host, with_function(function, args.values));
 }
 

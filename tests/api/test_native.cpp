@@ -192,6 +192,26 @@ TEST_CASE("gradients pass the derivative of the host", "[api]") {
   CHECK(t.text(t.eval("slope(x * 2.0).tolist()")) == "[12.0, 48.0, 108.0]");
 }
 
+TEST_CASE("a gradient that reaches the result of a function without a derivative is an error", "[api]") {
+  WithCube t;
+  REQUIRE(tsl_define(t.engine, str("plain(x: f32[3])"), str(""), cube, nullptr, nullptr) == TSL_OK);
+  const auto call = [](tsl_engine engine, void*, const tsl_value* arguments, size_t, tsl_value* result) {
+    return tsl_call(engine, arguments[0], arguments + 1, 1, result);
+  };
+  REQUIRE(tsl_define(t.engine, str("apply(f: fn, x: any)"), str(""), call, nullptr, nullptr) == TSL_OK);
+  t.eval("let x = tensor([1.0, 2.0, 3.0])");
+  for (const char* program : {"grad(fn(x) = sum(plain(x)))(x)", "grad(fn(x) = sum(x + plain(cube(x))))(x)",
+                              "@compile\nfn slope(x) = grad(fn(y) = sum(plain(y)))(x)\nslope(x)", "jvp(plain, x, x)"}) {
+    CHECK(t.run(program) == TSL_TYPE);
+    CHECK(t.message() == "the host's function plain has no derivative");
+  }
+  // No gradient reaches constants, what is only compared, and what the program itself has computed.
+  CHECK(t.text(t.eval("grad(fn(x) = sum(x * plain(stop_gradient(x))))(x).tolist()")) == "[1.0, 8.0, 27.0]");
+  CHECK(t.text(t.eval("grad(fn(x) = sum(where(plain(x) > 2.0, x, 0.0)))(x).tolist()")) == "[0.0, 1.0, 1.0]");
+  CHECK(t.text(t.eval("grad(fn(x) = sum(plain(ones([3]))) + sum(x))(x).tolist()")) == "[1.0, 1.0, 1.0]");
+  CHECK(t.text(t.eval("grad(fn(x) = sum(apply(fn(y) = y * y, x)))(x).tolist()")) == "[2.0, 4.0, 6.0]");
+}
+
 TEST_CASE("a derivative of the wrong type is an error", "[api]") {
   Fixture t;
   tsl_function function;

@@ -694,6 +694,14 @@ class Natives(unittest.TestCase):
                       derivative=lambda x, unused, result, gradient: [each(lambda a, g: 3 * a * a * g, x, gradient), None])
         self.assertEqual(engine.run("grad(fn(x) = sum(cube(x, 1.0)))(tensor([1.0, 2.0]))").tolist(), [3, 12])
 
+    def test_a_gradient_without_a_derivative_is_an_error(self):
+        engine = tsl.Engine()
+        engine.define("plain(x: f32[n])", lambda x: engine.tensor(array.array("f", x.tolist())))
+        with self.assertRaises(tsl.Error) as caught:
+            engine.run("grad(fn(x) = sum(plain(x)))(tensor([1.0, 2.0]))")
+        self.assertEqual((caught.exception.kind, caught.exception.line), ("type", 1))
+        self.assertIn("the host's function plain has no derivative", str(caught.exception))
+
     def test_a_declared_result_is_checked(self):
         engine = tsl.Engine()
         engine.define("made(n: int) -> f32[n]", lambda n: array.array("f", [1.0, 2.0]))
