@@ -1,7 +1,6 @@
 // Checks that no function calls itself without end when complex numbers are among its arguments.
 #include "support/session.h"
 #include "value/builtin.h"
-#include "value/function.h"
 
 using namespace tsl;
 
