@@ -162,7 +162,8 @@ const ast::Module* CallCheck::imported_module(const Expr& object) const {
 void CallCheck::refuse_member(const std::string& module, const std::vector<std::string>& members, Name name,
                               Span span) {
   std::vector<std::string> hints;
-  if (std::string hint = suggest_name(*name, members); !hint.empty()) hints.push_back(std::move(hint));
+  std::string hint = suggest_member(module, *name, members, names_.builtins().names());
+  if (!hint.empty()) hints.push_back(std::move(hint));
   complain(
       {ErrorName::unknown_member, fmt::format("module '{}' has no '{}'", module, *name), span, std::move(hints), {}},
       span);
@@ -229,17 +230,11 @@ void CallCheck::check_arguments(const CallExpr& call, const Signature& signature
   try {
     bind_arguments(signature, slots.data(), call.args.size(), &shape);
   } catch (const Failure& failure) {
-    Span span = call.callee->span;
-    for (size_t i = 0; i < call.args.size(); ++i) {
-      const ast::Argument& argument = call.args[i];
-      const bool is_known = std::any_of(signature.parameters.begin(), signature.parameters.end(),
-                                        [&](const ParameterInfo& p) { return p.name == argument.name; });
-      const bool is_extra = !argument.name && i >= signature.parameters.size() && !signature.rest;
-      if (argument.name ? is_known : !is_extra) continue;
-      span = argument.span;
-      break;
-    }
-    complain(failure.error(), span);
+    const Error& error = failure.error();
+    const bool is_argument = error.argument >= 0 && static_cast<size_t>(error.argument) < call.args.size();
+    if (!is_argument) return complain(error, call.callee->span);
+    const ast::Argument& argument = call.args[static_cast<size_t>(error.argument)];
+    complain(error, argument.name ? argument.name_span() : argument.span);
   }
 }
 

@@ -190,7 +190,9 @@ struct Alias {
 constexpr Alias kAliases[] = {
 #define ALIAS(foreign, ours) {foreign, ours, ""},
 #define ADVICE(foreign, hint) {foreign, "", hint},
+#define ABSENT(foreign) {foreign, "", "TSL has nothing for '{}' of other libraries"},
 #include "base/aliases.def"
+#undef ABSENT
 #undef ADVICE
 #undef ALIAS
 };
@@ -244,21 +246,84 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
   return best;
 }
 
-std::string suggest_name(std::string_view word, const std::vector<std::string>& candidates) {
+namespace {
+
+std::string did_you_mean(std::string_view name) { return fmt::format("did you mean '{}'?", name); }
+
+bool contains_name(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Returns a name as another one is compared with that may differ in capitals and underscores: "LSTM" as "lstm".
+std::string without_style(std::string_view name) {
+  std::string plain;
+  for (const char c : name) {
+    if (c != '_') plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return plain;
+}
+
+/// Returns the name that differs from a word in capitals and underscores alone, or in a number of axes that the word
+/// ends in, as InstanceNorm2d; "" if there is none.
+std::string same_name(std::string_view word, const std::vector<std::string>& names) {
+  const std::string plain = without_style(word);
+  constexpr size_t kAxes = 2;  // the length of "2d"
+  const bool has_axes = plain.size() > kAxes && plain.back() == 'd' && plain[plain.size() - kAxes] >= '1' &&
+                        plain[plain.size() - kAxes] <= '3';
+  for (const std::string& wanted : {plain, has_axes ? plain.substr(0, plain.size() - kAxes) : plain}) {
+    for (const std::string& name : names) {
+      if (without_style(name) == wanted) return name;
+    }
+  }
+  return "";
+}
+
+/// Returns an advice for a program that has imported the module; "" if importing it is all that the advice says.
+std::string without_import(std::string advice, std::string_view module) {
+  const std::string import = fmt::format("`import {}`", module);
+  for (const std::string& part : {", after " + import, import + ": "}) {
+    if (const size_t at = advice.find(part); at != std::string::npos) advice.erase(at, part.size());
+  }
+  return advice.find(import) == std::string::npos ? advice : "";
+}
+
+}  // namespace
+
+std::string translate_name(std::string_view word, const std::vector<std::string>& candidates) {
   if (word.empty()) return "";
-  const auto did_you_mean = [](std::string_view name) { return fmt::format("did you mean '{}'?", name); };
   for (const Alias& alias : kAliases) {
     if (!has_word(alias.foreign, word)) continue;
     if (alias.ours.empty()) return with_name(alias.hint, word);
-    if (std::find(candidates.begin(), candidates.end(), alias.ours) != candidates.end())
-      return did_you_mean(alias.ours);
+    if (contains_name(candidates, alias.ours)) return did_you_mean(alias.ours);
   }
+  return "";
+}
+
+std::string suggest_member(std::string_view module, std::string_view word, const std::vector<std::string>& members,
+                           const std::vector<std::string>& builtins) {
+  const auto needs_no_module = [](std::string_view name) { return fmt::format("'{}' needs no module", name); };
+  if (contains_name(builtins, word)) return needs_no_module(word);
+  if (const std::string same = same_name(word, members); !same.empty()) return did_you_mean(same);
+  if (const std::string same = same_name(word, builtins); !same.empty()) return needs_no_module(same);
+  std::string advice = without_import(translate_name(word, members), module);
+  if (!advice.empty()) return advice;
+  for (const Alias& alias : kAliases) {
+    if (has_word(alias.foreign, word) && contains_name(builtins, alias.ours)) return needs_no_module(alias.ours);
+  }
+  const std::string near = nearest_name(word, members);
+  return near.empty() ? "" : did_you_mean(near);
+}
+
+std::string suggest_name(std::string_view word, const std::vector<std::string>& candidates) {
+  if (word.empty()) return "";
+  const std::string translated = translate_name(word, candidates);
+  if (!translated.empty()) return translated;
   const std::string near = nearest_name(word, candidates);
   if (!near.empty()) return did_you_mean(near);
   constexpr size_t kShortestMisspelt = 6;
   if (word.size() < kShortestMisspelt || !can_be_compared(word)) return "";
   for (const Alias& alias : kAliases) {  // a misspelt name of another language
-    if (std::find(candidates.begin(), candidates.end(), alias.ours) == candidates.end()) continue;
+    if (!contains_name(candidates, alias.ours)) continue;
     for (const std::string_view foreign : split_words(alias.foreign)) {
       if (edit_distance(word, foreign) == 1) return did_you_mean(alias.ours);
     }

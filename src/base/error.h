@@ -123,5 +123,11 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
 /// Returns a hint for a name that does not exist: what TSL has for a name of another language (base/aliases.def), else
 /// "did you mean 'len'?" for the nearest candidate; "" if there is nothing to say.
 std::string suggest_name(std::string_view word, const std::vector<std::string>& candidates);
+/// Returns what a name of another language is in TSL, or what to write instead; "" for any other word.
+std::string translate_name(std::string_view word, const std::vector<std::string>& candidates);
+/// Returns a hint for `module.word`, which does not exist: as suggest_name() among the members, but names of layers and
+/// optimizers are those of functions (`nn.LSTM` is `nn.lstm`), and builtins need no module.
+std::string suggest_member(std::string_view module, std::string_view word, const std::vector<std::string>& members,
+                           const std::vector<std::string>& builtins);
 
 }  // namespace tsl

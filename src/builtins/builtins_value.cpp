@@ -275,10 +275,19 @@ std::string describe_side(Context& context, const Value& source, const Value& va
             fmt::format("assertion failed: {}{}{}{}{}", parts[3].as<String>().text, where, left, joint, right));
 }
 
+/// Fails for `assert(allclose(a, b))`. The compiler's message holds, after a mark, the difference and the condition.
+[[noreturn]] void fail_difference(Context& context, const std::vector<Value>& parts) {
+  fail_with(ErrorName::assertion_failed,
+            fmt::format("assertion failed: {}, {}", to_string(context, parts[2]), to_string(context, parts[1])));
+}
+
 Value assert_builtin(Context& context, Args args) {
   if (truth(context, args[0])) return Value();
   if (args[1].is(Tag::tuple) && !args[1].as<Tuple>().items.empty() && args[1].as<Tuple>().items[0].is(Tag::absent)) {
-    fail_comparison(context, args[1].as<Tuple>().items);
+    const std::vector<Value>& parts = args[1].as<Tuple>().items;
+    constexpr size_t kPartsOfDifference = 3;
+    if (parts.size() == kPartsOfDifference) fail_difference(context, parts);
+    fail_comparison(context, parts);
   }
   fail_with(ErrorName::assertion_failed, args[1].is_nil() ? "assertion failed" : to_string(context, args[1]));
 }
@@ -436,7 +445,7 @@ std::string search_help(Context& context, const std::string& word) {
       if (contains_word(function.declaration + function.doc)) text += help_line(function.path, function.doc);
     }
   }
-  const std::string hint = suggest_name(word, builtins.names());
+  const std::string hint = text.empty() ? suggest_name(word, builtins.names()) : translate_name(word, builtins.names());
   const std::string found = text.empty() ? fmt::format("no function's help contains '{}'", word)
                                          : fmt::format("functions whose help contains '{}':{}", word, text);
   return hint.empty() ? found : found + "\n  = " + hint;

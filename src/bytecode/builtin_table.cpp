@@ -8,13 +8,22 @@
 
 namespace tsl {
 
+namespace {
+
+/// Whether the interpreter or the compiler calls a function of the prelude by its name.
+bool is_called_by_name(std::string_view function) {
+  return function.starts_with(kComplexForm) || function == kGreatestDifference;
+}
+
+}  // namespace
+
 BuiltinTable::BuiltinTable(Interner& names, const Library& library, LoadPrelude load)
     : interner_(names), load_(std::move(load)), sources_(library.sources) {
   for (const std::span<const Builtin> rows : library.builtins) add_rows(rows);
   values_ = rows_;
   for (int d = 0; d < kDTypeCount; ++d) {
     const DType dtype = static_cast<DType>(d);
-    values_[interner_.intern(name_of(dtype))] = Value(dtype);
+    values_[interner_.intern(tsl::name_of(dtype))] = Value(dtype);
   }
   for (const Constant& constant : library.constants) values_[interner_.intern(constant.name)] = Value(constant.value);
   for (const LibrarySource& source : library.sources) {
@@ -51,7 +60,7 @@ const ForeignType* BuiltinTable::foreign_type(Name name) const {
 }
 
 /// Records the functions at the top level of a part of the prelude: lines that start with "fn name(". A name that
-/// starts with an underscore is private to its part, but for forms of builtins for complex numbers.
+/// starts with an underscore is private to its part, but for those that is_called_by_name().
 void BuiltinTable::scan_prelude(const LibrarySource& source) {
   const std::string_view text = source.text;
   for (size_t line = 0; line < text.size();) {
@@ -59,7 +68,7 @@ void BuiltinTable::scan_prelude(const LibrarySource& source) {
     const std::string_view content = text.substr(line, end - line);
     const size_t open = content.find('(');
     if (content.substr(0, 3) == "fn " && open != std::string_view::npos &&
-        (content[3] != '_' || content.substr(3).starts_with(kComplexForm))) {
+        (content[3] != '_' || is_called_by_name(content.substr(3, open - 3)))) {
       prelude_[interner_.intern(content.substr(3, open - 3))] = &source;
     }
     line = end + 1;

@@ -25,6 +25,7 @@ class BuiltinTable final : public Builtins {
   bool contains(Name name) const override;
   bool has_effect(Name name) const override;
   const Value* find(Name name) override;
+  Name name_of(std::string_view text) const override { return interner_.intern(text); }
   Value imaginary(double value) const override;
   const ForeignType* foreign_type(Name name) const override;
   std::span<const LibrarySource> library_sources() const override { return sources_; }

@@ -8,12 +8,15 @@
 
 namespace tsl {
 
-Span Proto::argument_span(uint32_t pc, int argument) const {
+Span Proto::argument_span(uint32_t pc, int argument, bool of_name) const {
   const auto call = std::lower_bound(call_arguments.begin(), call_arguments.end(), pc,
                                      [](const CallArguments& c, uint32_t at) { return c.pc < at; });
   const bool is_known =
       call != call_arguments.end() && call->pc == pc && argument >= 0 && static_cast<uint32_t>(argument) < call->count;
-  return is_known ? argument_spans[call->first + static_cast<uint32_t>(argument)] : Span();
+  if (!is_known) return Span();
+  const uint32_t at = call->first + static_cast<uint32_t>(argument);
+  const bool has_name = at + call->names >= call->first + call->count;
+  return argument_spans[of_name && has_name ? at + call->names : at];
 }
 
 const RegisterName* Proto::register_name(uint16_t reg, uint32_t pc) const {

@@ -123,10 +123,11 @@ struct RegisterName {
 };
 
 /// The source of a call's arguments, or of an operation's operator, for errors: [first, first + count) of
-/// Proto::argument_spans.
+/// Proto::argument_spans. The spans of the names of named arguments follow them.
 struct CallArguments {
   uint32_t pc = 0;  // of the call
   uint32_t first = 0, count = 0;
+  uint32_t names = 0;  // how many of the last arguments have names
 };
 
 struct Proto : FunctionInfo {
@@ -166,8 +167,8 @@ struct Proto : FunctionInfo {
 
   /// Returns the variable in a register at an instruction; null if it holds a temporary.
   const RegisterName* register_name(uint16_t reg, uint32_t pc) const;
-  /// Returns the source of an argument of the call at `pc`; not valid if there is none.
-  Span argument_span(uint32_t pc, int argument) const;
+  /// Returns the source of an argument of the call at `pc`, or of its name; not valid if there is none.
+  Span argument_span(uint32_t pc, int argument, bool of_name = false) const;
   /// The values that a call binds: the parameters, and the list for `...rest`.
   uint32_t argument_count() const { return parameter_count() + (signature.rest ? 1 : 0); }
   uint32_t parameter_count() const { return static_cast<uint32_t>(signature.parameters.size()); }

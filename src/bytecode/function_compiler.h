@@ -124,7 +124,6 @@ class FunctionCompiler {
   void index_operands(const ast::IndexExpr& e);
   void call(const ast::CallExpr& e, Reg dst);
   void spread_call(const ast::CallExpr& e, Reg dst);
-  bool assertion(const ast::CallExpr& e, Reg dst);
   void note_arguments(const ast::CallExpr& e, bool is_method);
   void note_operator(Span span);
   uint16_t call_shape(const ast::CallExpr& e, bool is_method);
@@ -132,6 +131,11 @@ class FunctionCompiler {
   void condition(const ast::Expr& e, bool jump_if, JumpList& targets);
   bool comparison(const ast::BinaryExpr& e, bool jump_if, JumpList& targets);
   void block_value(const ast::Block& block, Reg dst, Span span);
+
+  // function_compiler_assertions.cpp
+  bool assertion(const ast::CallExpr& e, Reg dst);
+  void assert_close(const ast::CallExpr& e, const ast::CallExpr& close, Reg dst);
+  void load_text(Span span);
 
   // function_compiler_statements.cpp
   void block(const ast::Block& block);

@@ -389,52 +389,6 @@ uint16_t FunctionCompiler::call_shape(const CallExpr& e, bool is_method) {
   return narrow(proto_->call_shapes.size() - 1 - is_method, e.span, "calls");
 }
 
-namespace {
-
-bool is_comparison(const Expr& e) {
-  return e.kind == ExprKind::binary && as<BinaryExpr>(e).op >= BinaryOp::eq && as<BinaryExpr>(e).op <= BinaryOp::ge;
-}
-
-/// Whether a call is `assert(a < b)`: the error is to show both values.
-bool asserts_comparison(const CallExpr& e) {
-  if (e.callee->kind != ExprKind::name || e.args.size() != 1 || e.args[0].name || e.args[0].is_spread) return false;
-  const auto& callee = as<NameExpr>(*e.callee);
-  return !callee.variable && *callee.name == "assert" && is_comparison(*e.args[0].value);
-}
-
-}  // namespace
-
-/// Compiles assert(a < b) as a test, and a call if it fails: assert(false, (absent, a, b, "a < b", "a", "b")). No
-/// program can make such a message.
-bool FunctionCompiler::assertion(const CallExpr& e, Reg dst) {
-  if (module_.options.text.empty() || !asserts_comparison(e)) return false;
-  const auto& compared = as<BinaryExpr>(*e.args[0].value);
-  Scope scope(*this);
-  const Reg left = early_operand(*compared.left, {compared.right});
-  const Reg right = operand(*compared.right);
-  const int which = static_cast<int>(compared.op) - static_cast<int>(BinaryOp::eq);
-  emit(static_cast<Opcode>(static_cast<int>(Opcode::test_eq) + which), compared.span, left, right, 0, true);
-  note_operator(compared.op_span);
-  JumpList passed;
-  jump(passed, e.span);
-  const Reg callee = allocate(e.span);
-  into(*e.callee, callee);
-  load_constant(Value(false), allocate(e.span), e.span);
-  const Reg message = allocate(e.span);
-  load_constant(Value::absent(), message, e.span);
-  emit(Opcode::move, e.span, allocate(e.span), left);
-  emit(Opcode::move, e.span, allocate(e.span), right);
-  for (const Span span : {compared.span, compared.left->span, compared.right->span}) {
-    const std::string_view text = module_.options.text.substr(span.begin, span.end - span.begin);
-    load_constant(make_string(std::string(text)), allocate(e.span), e.span);
-  }
-  emit(Opcode::tuple, e.span, message, message, next_ - message);
-  emit(Opcode::call, compared.span, callee, 2);
-  patch_here(passed);
-  load_constant(Value(), dst, e.span);
-  return true;
-}
-
 /// Compiles f(a, ...xs, k: v): the arguments without names are the items of a list.
 void FunctionCompiler::spread_call(const CallExpr& e, Reg dst) {
   Scope scope(*this);
@@ -501,7 +455,11 @@ void FunctionCompiler::note_arguments(const CallExpr& e, bool is_method) {
   if (is_method) proto_->argument_spans.push_back(as<FieldExpr>(*e.callee).object->span);
   for (const Argument& argument : e.args) proto_->argument_spans.push_back(argument.value->span);
   const uint32_t count = static_cast<uint32_t>(proto_->argument_spans.size()) - first;
-  proto_->call_arguments.push_back({here() - 1, first, count});
+  for (const Argument& argument : e.args) {
+    if (argument.name) proto_->argument_spans.push_back(argument.name_span());
+  }
+  const uint32_t names = static_cast<uint32_t>(proto_->argument_spans.size()) - first - count;
+  proto_->call_arguments.push_back({here() - 1, first, count, names});
 }
 
 /// Records where the operator of the operation that was emitted last is in the source.

@@ -196,6 +196,8 @@ struct Argument {
   Expr* value;
   Span span;
   bool is_spread = false;  // `...value`: the items of a list, each an argument
+
+  Span name_span() const { return {span.source, span.begin, span.begin + static_cast<uint32_t>(name->size())}; }
 };
 /// A call `f(a, k: b)`. `x |> f(a)` becomes f(x, a) with `is_pipe`. A callee that is a FieldExpr is a method call if
 /// the object is neither a record nor a module: x.sum(axis: 0) means sum(x, axis: 0).

@@ -53,6 +53,8 @@ constexpr Builtin with_effect(Builtin row) {
 
 /// How the names of the library's functions begin that builtins call for complex numbers: _complex_abs.
 inline constexpr std::string_view kComplexForm = "_complex_";
+/// The library's function that compiled assertions of allclose() call when they fail.
+inline constexpr std::string_view kGreatestDifference = "_greatest_difference";
 
 /// A number that has a name.
 struct Constant {
@@ -91,6 +93,8 @@ class Builtins {
   virtual bool has_effect(Name name) const = 0;
   /// Returns any builtin, after loading its part of the prelude if necessary; null if there is none.
   virtual const Value* find(Name name) = 0;
+  /// Returns a text as a name of builtins.
+  virtual Name name_of(std::string_view text) const = 0;
   /// Returns the complex number of an imaginary literal, such as 2i.
   virtual Value imaginary(double value) const = 0;
   /// Returns the type of the host program's values that has this name; null if there is none.

@@ -354,6 +354,7 @@ std::string hint_for_method(Context& context, const Value& object, const std::st
   if (object.is_nil()) return hint_for_nil(object);
   if (object.is(Tag::tensor)) {
     const bool is_field = std::find(tensor_fields().begin(), tensor_fields().end(), name) != tensor_fields().end();
+    if (name == "size") return "`x.shape` is what PyTorch's `x.size()` gives; `x.size` is the number of elements";
     if (is_field) return fmt::format("'{}' is a field of a tensor: write `x.{}`", name, name);
     std::string hint = hint_for_tensor_member(name);
     if (!hint.empty()) return hint;

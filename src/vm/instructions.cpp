@@ -482,8 +482,7 @@ const Value& member_of(Context& context, const Module& module, Name name) {
   if (!cell) {
     std::vector<std::string> candidates, notes;
     for (const auto& entry : module.exports) candidates.push_back(*entry.first);
-    const bool is_builtin = context.builtins().contains(name);
-    std::string hint = is_builtin ? fmt::format("'{}' needs no module", *name) : suggest_name(*name, candidates);
+    std::string hint = suggest_member(module.name, *name, candidates, context.builtins().names());
     if (!hint.empty()) notes.push_back(std::move(hint));
     fail_with(ErrorName::unknown_member, fmt::format("module '{}' has no '{}'", module.name, *name), std::move(notes));
   }

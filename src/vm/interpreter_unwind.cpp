@@ -19,10 +19,17 @@ bool has_arguments(Opcode op) {
          op == Opcode::format;
 }
 
-/// Returns the span of the running call's argument at a position, or of the operator, else that of the instruction.
-Span span_of(const Frame& frame, int argument) {
-  const Span span = frame.proto->argument_span(frame.pc_index(), has_arguments(frame.pc->op) ? argument : 0);
+/// Returns the span of the running call's argument at a position, or of its name, or of the operator, else that of the
+/// instruction.
+Span span_of(const Frame& frame, int argument, bool of_name = false) {
+  const int position = has_arguments(frame.pc->op) ? argument : 0;
+  const Span span = frame.proto->argument_span(frame.pc_index(), position, of_name);
   return span.valid() ? span : span_of(frame);
+}
+
+/// Whether the name of an argument is wrong, and not its value.
+bool is_about_name(const Error& error) {
+  return error.name == ErrorName::unknown_parameter || error.name == ErrorName::argument_given_twice;
 }
 
 /// Returns the shape of the call that a frame runs; null if all arguments are positional.
@@ -105,7 +112,7 @@ void Interpreter::locate(Error& error) const {
     if (library && !error.span.valid()) {
       name_function(error, library->proto->display_name(), context_.builtins(), context_.names());
     }
-    if (!error.span.valid()) error.span = span_of(frame, error.argument);
+    if (!error.span.valid()) error.span = span_of(frame, error.argument, is_about_name(error));
     else error.called_from.push_back({frame.proto->display_name(), span_of(frame)});
   }
 }

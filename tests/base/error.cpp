@@ -178,6 +178,27 @@ TEST_CASE("names of other languages have their names in TSL, if there are such, 
   CHECK(suggest_name("entirely", names).empty());
 }
 
+TEST_CASE("names of other libraries that do something else than a near name are no misspelling of it") {
+  const std::vector<std::string> names = {"sqrt", "log", "logical_not", "rand", "sin", "zip", "filter", "hvp", "size"};
+  for (const char* foreign : {"sqrtm", "logm", "logical_and", "logical_or", "rank", "sinm", "zipf", "lfilter", "yvp"}) {
+    INFO(foreign);
+    CHECK(!suggest_name(foreign, names).empty());
+    CHECK(suggest_name(foreign, names).find("did you mean") == std::string::npos);
+  }
+}
+
+TEST_CASE("members of modules are found in any style, builtins need no module, and no hint imports what is imported") {
+  const std::vector<std::string> members = {"lstm", "instance_norm", "linear"}, builtins = {"conv2d", "cross_entropy"};
+  const auto hint = [&](std::string_view word) { return suggest_member("nn", word, members, builtins); };
+  CHECK(hint("LSTM") == "did you mean 'lstm'?");
+  CHECK(hint("InstanceNorm2d") == "did you mean 'instance_norm'?");
+  CHECK(hint("Conv2d") == "'conv2d' needs no module");
+  CHECK(hint("CrossEntropyLoss") == "'cross_entropy' needs no module");
+  CHECK(hint("upsample") == "`nn.interpolate(x, size)` brings images to another size");
+  CHECK(hint("TransformerEncoderLayer").empty());
+  CHECK(hint("linaer") == "did you mean 'linear'?");
+}
+
 TEST_CASE("of equally near names the first in the alphabet is suggested, in whatever order they come") {
   std::vector<std::string> names = {"min", "sin", "sum"};
   do {
