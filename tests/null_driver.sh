@@ -79,6 +79,10 @@ once=${loop/0..4/0..1}
 expect '*CUDA graph: 1 call, made 1 time*' "$(explained "$loop")"
 expect '*no CUDA graph: it has run once, and the second run makes it*' "$(explained "$once")"
 expect '*no CUDA graph: --cuda-graphs is off*' "$(explained "$loop" --cuda-graphs off)"
+printf '%s\n' "$loop" >"$folder/loop.tsl"
+told=$(LD_LIBRARY_PATH=$driver TSL_CUPTI=off "$tsl" explain "$folder/loop.tsl" 2>&1)
+expect '*0 CUDA graphs launched*CUDA graph: 1 call, not launched: the profile times its calls one by one, since *' "$told"
+[[ $told != *'made 1 time'* ]] || expect 'a graph that is not launched is not made' "$told"
 expect '*no CUDA graph: its function says graphs: "off"*' "$(explained "${loop/@compile/@compile(graphs: \"off\")}")"
 
 # What runs a factorisation: a library, in a graph if it can be recorded, or the host where the library is missing or does

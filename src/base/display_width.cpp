@@ -150,6 +150,26 @@ size_t display_width(std::string_view text) {
   return width;
 }
 
+std::string cut_to_width(std::string_view line, size_t width) {
+  if (width == 0 || line.size() <= width) return std::string(line);  // no character has fewer bytes than columns
+  size_t fits = 0, columns = 0;                                      // where a mark still fits behind
+  bool is_colored = false;
+  for (size_t at = 0; at < line.size();) {
+    size_t next = at + 1;
+    if (line[at] == '\033') {
+      next = std::min(line.find('m', at), line.size() - 1) + 1;
+      is_colored = true;
+    } else {
+      while (next < line.size() && (static_cast<unsigned char>(line[next]) & 0xC0) == 0x80) ++next;
+      columns += display_width(line.substr(at, next - at));
+    }
+    if (columns > width) return std::string(line.substr(0, fits)) + (is_colored ? "\033[0m…" : "…");
+    if (columns < width) fits = next;
+    at = next;
+  }
+  return std::string(line);
+}
+
 std::string spell_controls(std::string_view text) {
   return replace_controls(text, [](char32_t c) {
     return c == U'\n' || c == U'\t' ? std::string(1, static_cast<char>(c))

@@ -47,7 +47,7 @@ constexpr Builtin kObserveRows[] = {
     with_effect(
         {"profile",
          "profile(f: fn, name: str | nil = nil, to: str | nil = nil, sort: str = \"time\", "
-         "group: str = \"launch\", rows: int in 0.. = 40, warmup: int in 0.. = 0, "
+         "group: str = \"launch\", rows: int in 0.. = 10, warmup: int in 0.. = 0, "
          "steps: int | nil in 1.. = nil)",
          "calls f, and logs what took how long; returns its result. f is called `warmup` times before, and "
          "`steps` times if that is given:\nthen the result is a record of the profile, with the last result of f "

@@ -113,23 +113,22 @@ int report_error(const Error& error, const SourceMap& sources, ErrorForm form) {
   return error.kind() == ErrorKind::interrupt ? kExitInterrupted : kExitFailed;
 }
 
-namespace {
-
-/// Returns the columns of the terminal at standard error; 0 if there is none.
-size_t terminal_width() {
-  if (isatty(STDERR_FILENO) == 0) return 0;
+size_t terminal_width(int file) {
+  if (isatty(file) == 0) return 0;
   const char* const columns = std::getenv("COLUMNS");
   if (const int wanted = columns ? std::atoi(columns) : 0; wanted > 0) return static_cast<size_t>(wanted);
   struct winsize size = {};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+  return ioctl(file, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
+
+namespace {
 
 /// Writes the profile of the run, also of one that failed. Returns the exit code.
 int write_profile(const Command& command, Engine& engine, ErrorForm form, int code) {
   if (!command.engine.reports.needs_profile()) return code;
   std::fflush(stdout);
   try {
-    write_profiles(engine, title_of(command), form.color, terminal_width(),
+    write_profiles(engine, title_of(command), form.color, terminal_width(STDERR_FILENO),
                    [](std::string_view text) { std::cerr << text << std::flush; });
   } catch (const Failure& failure) {
     const int failed = report_error(failure.error(), engine.sources(), form);

@@ -112,6 +112,9 @@ void show(const Error& error, const SourceMap& sources, ErrorForm form);
 /// Makes what reports need before a program runs, so that a folder that cannot be used costs no run. Throws Failure
 /// (io).
 void begin_reports(Command& command);
+/// Returns the columns of the terminal at a file descriptor; 0 if there is none.
+size_t terminal_width(int file);
+
 /// Writes the dump and what `tsl explain` tells of what an engine has run. Throws Failure (io).
 void write_reports(const Command& command, Engine& engine, bool color);
 /// Runs kernels of a dump alone, and shows what they take.

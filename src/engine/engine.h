@@ -52,6 +52,13 @@ struct EngineOptions {
   bool allows_compile = true;     // off: the host does not let code be compiled, and whoever asks for it is told
   /// Names what is compiled: "all", "annotated" or "nothing".
   const char* compiles() const { return compile_all ? "all" : compile_annotated ? "annotated" : "nothing"; }
+  /// Says why nothing is compiled; "" if something may be.
+  const char* why_not() const {
+    return !allows_compile                    ? "the host does not let code be compiled"
+           : check_nan                        ? "--check-nan runs everything op by op"
+           : compile_all || compile_annotated ? ""
+                                              : "--no-compile is given";
+  }
   std::string log_topics;  // "graph,fusion,…"
   Warnings warnings = Warnings::on;
   bool check_nan = false;   // --check-nan: interprets everything, op by op, and checks each result

@@ -121,8 +121,9 @@ std::string read_topics(EngineOptions& options, const std::string& list) {
 
 std::string read_rows(EngineOptions& options, const std::string& text) {
   int rows = 0;
-  if (!read_number(text, rows)) return "'" + text + "' is not a number from 0 to 9999";
-  options.reports.table.rows = static_cast<size_t>(rows);
+  const bool is_all = text == "all";
+  if (!is_all && !read_number(text, rows)) return "'" + text + "' is not a number from 0 to 9999, or all";
+  options.reports.table.rows = is_all ? report::TableOptions::kAllRows : static_cast<size_t>(rows);
   return "";
 }
 
@@ -170,7 +171,7 @@ void add_reports(std::vector<EngineOption>& rows) {
                           options.reports.table.groups = static_cast<report::RowGroups>(word);
                         }));
   rows.push_back(
-      {"--rows", kGroup, Form::value, "N", "The most rows of each table of --profile (default: 40)", read_rows});
+      {"--rows", kGroup, Form::value, "N|all", "The most rows of each table of --profile (default: 10)", read_rows});
   rows.push_back(text_option("--profile-json", kGroup, "FILE", "Write the profile to FILE, for tools",
                              [](EngineOptions& options) -> std::string& { return options.reports.profile_json; }));
   rows.push_back(text_option("--dump", kGroup, "DIR", "Write each stage of compiled code to files in DIR",

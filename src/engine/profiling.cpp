@@ -1,5 +1,6 @@
 #include "engine/profiling.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -55,9 +56,22 @@ report::ProfileView Profiling::view(const std::string& title, bool color) {
 std::function<report::Roofline(Device)> Profiling::rooflines() {
   return [this](Device device) {
     const auto [at, is_new] = rooflines_.try_emplace(to_string(device));
-    if (is_new) at->second = roofline_of(devices_.at(device), device, options_);
-    return at->second;
+    if (!is_new) return at->second;
+    RooflineStore store(devices_.at(device), device, options_);
+    store.check([&](const report::Roofline& roofline) { return exceeds(device, roofline); });
+    return at->second = store.roofline();
   };
+}
+
+/// Whether a kernel of a device is faster than a roofline, without a reason that is known.
+bool Profiling::exceeds(Device device, const report::Roofline& roofline) const {
+  const std::vector<report::ProfileRow>& rows = profile_.rows();
+  return std::any_of(rows.begin(), rows.end(), [&](const report::ProfileRow& row) {
+    const exec::Activity& of = timeline_[row.id];
+    if (of.kind != exec::ActivityKind::kernel || !(of.device == device) || row.calls == 0) return false;
+    const double seconds = timeline_.seconds(static_cast<double>(row.sample.median()));
+    return report::roof_share(roofline, of.facts, seconds).kind == report::RoofShare::Kind::above;
+  });
 }
 
 std::string Profiling::text(const std::string& title, bool color, const report::TableOptions& table) {

@@ -45,6 +45,7 @@ class Profiling {
   report::ProfileView view(const std::string& title, bool color);
   /// Returns what finds, or measures, the roofline of a device.
   std::function<report::Roofline(Device)> rooflines();
+  bool exceeds(Device device, const report::Roofline& roofline) const;
 
   Context& context_;
   exec::Devices& devices_;

@@ -98,7 +98,8 @@ jit::Tracing EngineRuntime::tracing() {
 
 void EngineRuntime::start_recording() {
   if (recorder_) return;
-  recorder_ = std::make_unique<report::RunRecorder>(context_.sources(), options_.compiles());
+  recorder_ = std::make_unique<report::RunRecorder>(context_.sources(), options_.compiles(), options_.why_not());
+  for (const auto& [region, paths] : regions_.traced()) recorder_->add_earlier(region, paths);
   devices_.instruments().observers.push_back(recorder_.get());
   trace_observers_.add(*recorder_);
 }
@@ -187,7 +188,10 @@ Tensor EngineRuntime::read(const Tensor& tensor) {
 }
 
 void EngineRuntime::locate_read() {
-  if (exec::Timeline* timeline = devices_.timeline()) timeline->set_origin(location_in_range());
+  exec::Timeline* const timeline = devices_.timeline();
+  if (!timeline) return;
+  if (trace()) timeline->set_position(location().span);  // its kernels are around the region, as when it is replayed
+  else timeline->set_origin(location_in_range());
 }
 
 Tensor EngineRuntime::to_host(const Tensor& tensor) {

@@ -15,6 +15,7 @@ void PlanActivities::add(Timeline& timeline, const graph::Plan& plan, Device dev
     activity.device = device;
     activity.facts = graph::facts_of(plan, plan.launches[kernel.launch]);
     activity.plan = plan.options.name;
+    activity.segment = plan.options.segment;
     activity.kernel = std::move(kernel);
     timeline.add(std::move(activity));
   }

@@ -50,6 +50,7 @@ struct Activity {
   graph::KernelFacts facts = {};  // kernels: of their launch
   LoadedKernel kernel = {};       // kernels
   std::string plan = {};          // kernels: the specialisation that the plan belongs to; "" for an eager op
+  uint32_t segment = 0;           // kernels: the position of the plan's segment on the trace path
 };
 
 /// Names an activity for people: "running compiled regions step:12"; a kernel by its name alone.

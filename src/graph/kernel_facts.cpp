@@ -195,15 +195,75 @@ Category category_of(const Plan& plan, const Kernel& kernel) {
   return has(computes) ? Category::pointwise : Category::copy;
 }
 
-/// Returns the composed work that more than half of a launch's ops are part of.
-ComposedWork main_work(const Plan& plan, std::span<const uint32_t> kernels) {
-  std::map<ComposedWork, size_t> counts;
-  size_t all = 0;
-  for (uint32_t k : kernels) {
-    for (NodeId id : plan.kernels[k].nodes) ++counts[plan.graph[id].work], ++all;
+/// Estimates what each op of a kernel costs, in cheap operations: to compute it, and to move what it reads from other
+/// kernels and what it stores. Readers of one tensor share its cost.
+class OpCosts {
+ public:
+  OpCosts(const Plan& plan, const Kernel& kernel) : plan_(plan), kernel_(kernel) {
+    own_.insert(kernel.nodes.begin(), kernel.nodes.end());
+    for (NodeId id : kernel.nodes) {
+      for (const Arg& arg : plan.graph[id].args) {
+        if (arg.is_tensor() && !is_own(arg.node)) ++others_[arg.node];
+      }
+    }
+    for (const uint32_t b : written_by(kernel)) written_.insert(plan.buffers[b].node);
   }
-  for (const auto& [work, count] : counts) {
-    if (2 * count > all) return work;
+
+  double of(NodeId id) const {
+    const Node& node = plan_.graph[id];
+    if (id == kernel_.op_node) {
+      KernelFacts facts;
+      add_work(plan_, kernel_, facts);
+      return kOperationsPerProduct * facts.work.products + facts.work.operations + moving(facts.work.bytes);
+    }
+    const bool has_operand = !node.args.empty() && node.args[0].is_tensor();
+    const DType from = has_operand ? plan_.graph[node.args[0].node].dtype : node.dtype;
+    const Shape& shape = has_operand && is_reduction(node.def()) ? node.args[0].layout.shape : node.shape;
+    double bytes = written_.count(id) > 0 ? bytes_of(node) : 0;
+    for (const Arg& arg : node.args) {
+      if (!arg.is_tensor() || is_own(arg.node)) continue;
+      const Node& read = plan_.graph[arg.node];
+      const double reached = static_cast<double>(elements(arg.layout.shape) * size_of(read.dtype));
+      bytes += std::min(reached, bytes_of(read)) / others_.at(arg.node);
+    }
+    return static_cast<double>(elements(shape)) * operations_of(node.op, from, node.dtype) + moving(bytes);
+  }
+
+ private:
+  static constexpr double kOperationsPerProduct = 0.015;  // as the rates of a CPU have it
+
+  bool is_own(NodeId id) const { return own_.count(id) > 0; }
+  double moving(double bytes) const { return bytes * plan_.device.operations_per_byte; }
+  static double bytes_of(const Node& node) { return static_cast<double>(elements(node.shape) * size_of(node.dtype)); }
+
+  const Plan& plan_;
+  const Kernel& kernel_;
+  std::set<NodeId> own_, written_;
+  std::map<NodeId, int> others_;  // how often each tensor of another kernel is read
+};
+
+/// Adds the ops of a kernel, with their costs.
+void add_ops(const Plan& plan, const Kernel& kernel, KernelFacts& facts) {
+  const OpCosts costs(plan, kernel);
+  for (NodeId id : kernel.nodes) {
+    const Node& node = plan.graph[id];
+    if (!node.is_result()) facts.ops.push_back({name_of(node), node.origin(), costs.of(id)});
+  }
+}
+
+/// Makes parts of the costs of a launch's ops; equal ones if nothing has a cost.
+void divide(std::vector<KernelFacts::SourceOp>& ops) {
+  double sum = 0;
+  for (const KernelFacts::SourceOp& op : ops) sum += op.part;
+  for (KernelFacts::SourceOp& op : ops) op.part = sum > 0 ? op.part / sum : 1 / static_cast<double>(ops.size());
+}
+
+/// Returns the composed work that more than half of a launch's cost is for.
+ComposedWork main_work(const std::vector<KernelFacts::SourceOp>& ops) {
+  std::map<ComposedWork, double> parts;
+  for (const KernelFacts::SourceOp& op : ops) parts[op.origin.work] += op.part;
+  for (const auto& [work, part] : parts) {
+    if (2 * part > 1) return work;
   }
   return ComposedWork::none;
 }
@@ -255,7 +315,6 @@ KernelFacts facts_of(const Plan& plan, std::span<const uint32_t> kernels) {
   const Kernel& first = plan.kernels[kernels[0]];
   facts.name = first.name;
   facts.kernels = static_cast<uint32_t>(kernels.size());
-  facts.category = category_of(main_work(plan, kernels), category_of(plan, first));
   facts.types = types_of(plan, first);
   facts.work.launches = 1;
   facts.is_constant = true;
@@ -266,12 +325,12 @@ KernelFacts facts_of(const Plan& plan, std::span<const uint32_t> kernels) {
     facts.is_constant &= is_constant(kernel);
     if (kernel.kind == Template::op) add_work(plan, kernel, facts);
     else work.add(kernel);
-    for (NodeId id : kernel.nodes) {
-      const Node& node = plan.graph[id];
-      if (!node.is_result()) facts.ops.push_back({name_of(node), node.origin()});
-    }
+    add_ops(plan, kernel, facts);
   }
   work.add_bytes();
+  divide(facts.ops);
+  facts.own_category = category_of(plan, first);
+  facts.category = category_of(main_work(facts.ops), facts.own_category);
   return facts;
 }
 

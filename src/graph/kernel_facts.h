@@ -20,17 +20,19 @@ struct KernelFacts {
   /// An op of the program that the launch computes, or a part of one.
   struct SourceOp {
     std::string name;
-    Origin origin;  // without a position for eager ops
+    Origin origin;    // without a position for eager ops
+    double part = 1;  // of the launch's time, as its cost is estimated; those of a launch sum to 1
   };
   std::string name;  // "mul_add_sum"
   Category category = Category::pointwise;
-  uint32_t kernels = 1;        // more than one: a multi-tensor launch
-  bool is_constant = false;    // computes the same in every run
-  std::string types;           // "f32[4096, 1024], f32[1024] -> f32[4096]"
-  uint64_t bytes = 0;          // read and written at least: each element of each tensor once
-  uint64_t flops = 0;          // a function counts as one
-  Work work = {};              // what its time is predicted from
-  bool is_predictable = true;  // false: the model knows nothing of such ops
+  Category own_category = Category::pointwise;  // of the kernel, whatever its ops are part of
+  uint32_t kernels = 1;                         // more than one: a multi-tensor launch
+  bool is_constant = false;                     // computes the same in every run
+  std::string types;                            // "f32[4096, 1024], f32[1024] -> f32[4096]"
+  uint64_t bytes = 0;                           // read and written at least: each element of each tensor once
+  uint64_t flops = 0;                           // a function counts as one
+  Work work = {};                               // what its time is predicted from
+  bool is_predictable = true;                   // false: the model knows nothing of such ops
   std::vector<SourceOp> ops;
 };
 

@@ -38,6 +38,7 @@ struct PlanOptions {
   bool graphs = true;          // kernels may be launched as a CUDA graph
   bool fast_numerics = false;  // values need not be rounded between ops
   bool autotune = false;       // launch parameters may be measured, and the fastest kept
+  uint32_t segment = 0;        // for reports: the position of its segment on the trace path
 };
 
 struct Plan {

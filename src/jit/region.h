@@ -123,6 +123,8 @@ class RegionCache {
   void each_reference(const Proto& function, const std::function<void(const Value&)>& visit) const;
   /// Frees the regions of a function and of its loops, none of which is running.
   void forget(const Proto& function);
+  /// Returns the regions that have trace paths, in the order of the source, and the number of their paths.
+  std::vector<std::pair<RegionNote, size_t>> traced() const;
 
  private:
   struct Entry {  // the inputs of this run, and the destination of its outputs

@@ -148,6 +148,19 @@ void RegionCache::notify_trace(const Region& region, const Entry& entry, const s
              "function");
 }
 
+std::vector<std::pair<RegionNote, size_t>> RegionCache::traced() const {
+  std::vector<std::pair<RegionNote, size_t>> traced;
+  for (const auto& [declaration, group] : groups_) {
+    for (const std::unique_ptr<Region>& region : group.regions) {
+      if (!region->root.next.empty()) traced.emplace_back(region->note(context_), region->root.next.size());
+    }
+  }
+  std::sort(traced.begin(), traced.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first.span.source, a.first.span.begin) < std::pair(b.first.span.source, b.first.span.begin);
+  });
+  return traced;
+}
+
 void RegionCache::notify_run(const Region& region, RunKind kind) const {
   if (!tracing_.observed()) return;
   const void* const declaration = region.loop ? static_cast<const void*>(region.loop) : region.proto;

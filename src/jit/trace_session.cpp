@@ -422,6 +422,7 @@ std::unique_ptr<Segment> TraceSession::build_segment(const SegmentEnd& end) {
     segment->failure_sites = std::make_shared<exec::FailureSites>(std::exchange(failure_sites_, {}));
   note_unused_results(cut.graph);
   if (cut.graph.size() > cut.graph.inputs().size()) {
+    options_.segment = static_cast<uint32_t>(path_.size());
     segment->plans = std::make_unique<SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_,
                                                   *region_.names, *tracing_.plans);
     if (tracing_.observed()) watch_plans(*segment);

@@ -212,16 +212,15 @@ std::string variables_text(const MemoryHolder& holder) {
   return fmt::format("{}{}", fmt::join(holder.variables, ", "), holder.has_more_variables ? ", ..." : "");
 }
 
-void add_table(std::string& text, const DeviceMemory& memory, const SourceMap& sources) {
+void add_table(std::string& text, const DeviceMemory& memory, const SourceMap& sources, size_t most) {
   const std::vector<MemoryHolder> holders = memory.at_peak();
   if (memory.peak() == 0) return;
   text += fmt::format("\nmemory at the peak of {}: {}\n{:>11} {:>7}  {:<24} {:<28} variables\n",
                       to_string(memory.device()), describe_bytes(memory.peak()), "bytes", "blocks", "line", "op");
-  constexpr size_t kMost = 20;
   MemoryHolder::Sum rest;
   for (size_t i = 0; i < holders.size(); ++i) {
     const MemoryHolder& holder = holders[i];
-    if (i >= kMost) {
+    if (i >= most) {
       rest.bytes += holder.at_peak.bytes;
       rest.blocks += holder.at_peak.blocks;
       continue;
@@ -231,9 +230,9 @@ void add_table(std::string& text, const DeviceMemory& memory, const SourceMap& s
                         is_before ? "" : std::to_string(holder.at_peak.blocks), line_text(holder, sources),
                         is_before ? "in use before" : what_text(holder), variables_text(holder));
   }
-  if (holders.size() > kMost)
+  if (holders.size() > most)
     text +=
-        fmt::format("{:>11} {:>7}  in {} more rows\n", describe_bytes(rest.bytes), rest.blocks, holders.size() - kMost);
+        fmt::format("{:>11} {:>7}  in {} more rows\n", describe_bytes(rest.bytes), rest.blocks, holders.size() - most);
 }
 
 }  // namespace
@@ -243,9 +242,9 @@ std::string maker_text(const MemoryHolder& holder, const SourceMap& sources) {
   return what_text(holder) + (line.empty() ? "" : " (" + line + ")");
 }
 
-std::string memory_text(const MemoryLedger& ledger, const SourceMap& sources) {
+std::string memory_text(const MemoryLedger& ledger, const SourceMap& sources, size_t most) {
   std::string text;
-  for (const auto& device : ledger.devices()) add_table(text, *device, sources);
+  for (const auto& device : ledger.devices()) add_table(text, *device, sources, most);
   return text;
 }
 

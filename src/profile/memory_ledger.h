@@ -151,7 +151,7 @@ class MemoryLedger {
 /// Formats what made a holder's blocks: "matmul in step:12#0 (train.tsl:8)".
 std::string maker_text(const MemoryHolder& holder, const SourceMap& sources);
 
-/// Formats a table of each device's memory at its peak.
-std::string memory_text(const MemoryLedger& ledger, const SourceMap& sources);
+/// Formats a table of each device's memory at its peak, of at most so many rows.
+std::string memory_text(const MemoryLedger& ledger, const SourceMap& sources, size_t most);
 
 }  // namespace tsl::report

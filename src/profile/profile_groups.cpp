@@ -1,6 +1,7 @@
 // Groups the rows of a profile, and puts them in order.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,7 +35,9 @@ class Grouping {
       case RowGroups::kernel: return add(row, fmt::format("{}  {}  {}", of.name, to_string(of.device), category), 1);
       case RowGroups::shape:
         return add(row, fmt::format("{}  {}  {}  {}", of.name, to_string(of.device), category, of.facts.types), 1);
-      case RowGroups::category: return add(row, category, 1);
+      case RowGroups::category:
+        for (const auto& [each, part] : category_parts(view_, row)) add(row, std::string(name_of(each)), part);
+        return;
       case RowGroups::line: return add_to_lines(row);
       case RowGroups::range: return add_to_ranges(row);
     }
@@ -56,26 +59,21 @@ class Grouping {
     return where.empty() ? what : what + "  " + where;
   }
 
-  /// Divides a kernel's time by its ops, in equal parts.
+  /// Divides a kernel's time by its ops.
   void add_to_lines(const ProfileRow& row) {
-    const std::vector<ProfileLine> lines = lines_of(view_, row);
-    if (lines.empty()) return add(row, "kernels without a line", 1);
-    std::map<ProfileLine, size_t> ops;
-    for (const ProfileLine& line : lines) ++ops[line];
-    for (const auto& [line, count] : ops) {
+    const std::map<ProfileLine, double> parts = line_parts(view_, row);
+    if (parts.empty()) return add(row, "kernels without a line", 1);
+    for (const auto& [line, part] : parts) {
       const std::string label = fmt::format("{}{}  {}", location_text(view_, line),
                                             line.is_backward ? " (backward)" : "", code_of(view_, line));
-      add(row, label, static_cast<double>(count) / static_cast<double>(lines.size()));
+      add(row, label, part);
     }
   }
 
-  /// Divides a kernel's time by its ops, in equal parts.
+  /// Divides a kernel's time by its ops.
   void add_to_ranges(const ProfileRow& row) {
-    const std::vector<std::string> paths = range_paths(view_, row);
-    std::map<std::string, size_t> ops;
-    for (const std::string& path : paths) ++ops[path.empty() ? "kernels of no range" : path];
-    for (const auto& [path, count] : ops)
-      add(row, path, static_cast<double>(count) / static_cast<double>(paths.size()));
+    for (const auto& [path, part] : range_parts(view_, row))
+      add(row, path.empty() ? "kernels of no range" : path, part);
   }
 
   void add(const ProfileRow& row, const std::string& label, double part) {
@@ -88,7 +86,8 @@ class Grouping {
     };
     group.label = label;
     group.is_kernels |= is_kernel;
-    group.is_part |= part < 1;
+    constexpr double kWhole = 1 - 1e-9;  // parts are rounded
+    group.is_part |= part < kWhole;
     if (is_new && is_kernel) group.kernel = &of;
     else if (group.kernel && !is_alike(*group.kernel)) group.kernel = nullptr;
     group.share_ticks += part * row.share_ticks;
@@ -119,6 +118,13 @@ class Grouping {
   std::map<std::string, RowGroup> groups_;  // by label
 };
 
+/// Returns the line of an op; nothing if it has no position.
+std::optional<ProfileLine> line_of(const ProfileView& view, const Origin& origin) {
+  if (!origin.span.valid()) return std::nullopt;
+  const Source& source = view.sources.get(origin.span.source);
+  return ProfileLine{origin.span.source, source.line_of(origin.span.begin), origin.is_backward};
+}
+
 }  // namespace
 
 Category category_of(const exec::Timeline& timeline, exec::Timeline::Id kernel, uint32_t origin) {
@@ -136,13 +142,38 @@ std::vector<RowGroup> row_groups(const ProfileView& view) {
 std::vector<ProfileLine> lines_of(const ProfileView& view, const ProfileRow& row) {
   std::vector<ProfileLine> lines;
   const auto add = [&](const Origin& origin) {
-    if (!origin.span.valid()) return;
-    lines.push_back(
-        {origin.span.source, view.sources.get(origin.span.source).line_of(origin.span.begin), origin.is_backward});
+    if (const std::optional<ProfileLine> line = line_of(view, origin)) lines.push_back(*line);
   };
   for (const graph::KernelFacts::SourceOp& op : view.timeline[row.id].facts.ops) add(op.origin);
   if (lines.empty()) add(view.timeline.origin(row.origin));
   return lines;
+}
+
+std::map<ProfileLine, double> line_parts(const ProfileView& view, const ProfileRow& row) {
+  std::map<ProfileLine, double> parts;
+  double sum = 0;
+  for (const graph::KernelFacts::SourceOp& op : view.timeline[row.id].facts.ops) {
+    if (const std::optional<ProfileLine> line = line_of(view, op.origin)) {
+      parts[*line] += op.part;
+      sum += op.part;
+    }
+  }
+  for (auto& [line, part] : parts) part = sum > 0 ? part / sum : 1 / static_cast<double>(parts.size());
+  if (!parts.empty()) return parts;
+  if (const std::optional<ProfileLine> line = line_of(view, view.timeline.origin(row.origin))) parts[*line] = 1;
+  return parts;
+}
+
+std::map<Category, double> category_parts(const ProfileView& view, const ProfileRow& row) {
+  const graph::KernelFacts& facts = view.timeline[row.id].facts;
+  const ComposedWork of_call = view.timeline.origin(row.origin).work;
+  std::map<Category, double> parts;
+  for (const graph::KernelFacts::SourceOp& op : facts.ops) {
+    const ComposedWork work = op.origin.work == ComposedWork::none ? of_call : op.origin.work;
+    parts[graph::category_of(work, facts.own_category)] += op.part;
+  }
+  if (parts.empty()) parts[category_of(view.timeline, row.id, row.origin)] = 1;
+  return parts;
 }
 
 std::string location_text(const ProfileView& view, const ProfileLine& line) {

@@ -59,9 +59,11 @@ class ProfileJson {
   Json row_of(const ProfileRow& row) {
     const Activity& of = view_.timeline[row.id];
     Json lines = Json::array();
-    for (const ProfileLine& line : lines_of(view_, row)) {
-      lines.push_back(
-          {{"file", view_.sources.get(line.source).name()}, {"line", line.line}, {"backward", line.is_backward}});
+    for (const auto& [line, part] : line_parts(view_, row)) {
+      lines.push_back({{"file", view_.sources.get(line.source).name()},
+                       {"line", line.line},
+                       {"backward", line.is_backward},
+                       {"part", part}});
     }
     Json json = {{"activity", name_of(of.kind)},
                  {"name", of.name},
@@ -76,11 +78,15 @@ class ProfileJson {
                  {"lines", std::move(lines)}};
     if (of.kind != ActivityKind::kernel) return json;
     devices_[to_string(of.device)] = of.device;
-    const std::vector<std::string> paths = range_paths(view_, row);
+    std::set<std::string> paths;
+    for (const auto& [path, part] : range_parts(view_, row)) paths.insert(path);
+    Json categories = Json::object();
+    for (const auto& [category, part] : category_parts(view_, row)) categories[std::string(name_of(category))] = part;
     json.update({{"device", to_string(of.device)},
-                 {"ranges", std::set<std::string>(paths.begin(), paths.end())},
+                 {"ranges", paths},
                  {"specialisation", of.plan},
                  {"category", name_of(category_of(view_.timeline, row.id, row.origin))},
+                 {"categories", std::move(categories)},
                  {"types", of.facts.types},
                  {"kernels", of.facts.kernels},
                  {"constant", of.facts.is_constant},

@@ -22,6 +22,27 @@ uint32_t outer_range(const ProfileView& view, const ProfileRow& row) {
   return row.range != 0 ? row.range : view.timeline.origin(row.origin).range;
 }
 
+/// The most calls of a kernel in a range: by region, by the position of the segment, and by specialisation.
+using RunCounts = std::map<std::string, std::map<uint32_t, std::map<std::string, uint64_t>>>;
+
+/// Returns the name of the region that a kernel's plan belongs to: "step:12" of "step:12#0".
+std::string region_of(const Activity& kernel) { return kernel.plan.substr(0, kernel.plan.find('#')); }
+
+/// Returns how often a range ran. Each run passes all segments of a path, and one specialisation of each.
+uint64_t runs_of(const RunCounts& counts) {
+  uint64_t runs = 0;
+  for (const auto& [region, segments] : counts) {
+    uint64_t most = 0;
+    for (const auto& [position, plans] : segments) {
+      uint64_t sum = 0;
+      for (const auto& [plan, calls] : plans) sum += calls;
+      most = std::max(most, sum);
+    }
+    runs += most;
+  }
+  return runs;
+}
+
 }  // namespace
 
 std::vector<std::string> paths_around(const RangeTable& ranges, uint32_t outer, uint32_t inner) {
@@ -32,13 +53,13 @@ std::vector<std::string> paths_around(const RangeTable& ranges, uint32_t outer, 
   return paths;
 }
 
-std::vector<std::string> range_paths(const ProfileView& view, const ProfileRow& row) {
-  std::vector<std::string> paths;
+std::map<std::string, double> range_parts(const ProfileView& view, const ProfileRow& row) {
+  std::map<std::string, double> parts;
   const std::string outer = view.sources.ranges().path(outer_range(view, row));
   for (const graph::KernelFacts::SourceOp& op : view.timeline[row.id].facts.ops)
-    paths.push_back(join(outer, view.sources.ranges().path(op.origin.range)));
-  if (paths.empty()) paths.push_back(outer);
-  return paths;
+    parts[join(outer, view.sources.ranges().path(op.origin.range))] += op.part;
+  if (parts.empty()) parts[outer] = 1;
+  return parts;
 }
 
 std::string named_ranges_text(const ProfileView& view, const ProfileRow& row) {
@@ -60,8 +81,7 @@ std::string named_ranges_text(const ProfileView& view, const ProfileRow& row) {
 std::vector<RangeShare> range_shares(const ProfileView& view) {
   const RangeTable& ranges = view.sources.ranges();
   std::map<std::string, RangeShare> all;
-  std::map<std::pair<std::string, std::string>, uint64_t>
-      runs;  // by path and specialisation: the most calls of a kernel
+  std::map<std::string, RunCounts> runs;
   for (const ProfileRow& row : view.profile.rows()) {
     const Activity& activity = view.timeline[row.id];
     if (activity.kind != ActivityKind::kernel || row.calls == 0) continue;
@@ -75,16 +95,15 @@ std::vector<RangeShare> range_shares(const ProfileView& view) {
         all[paths[i]].ticks += ticks;
         seen.insert(paths[i]);
         if (i < outer_count) continue;  // its scopes count the runs
-        uint64_t& most = runs[{paths[i], activity.plan}];
+        uint64_t& most = runs[paths[i]][region_of(activity)][activity.segment][activity.plan];
         most = std::max(most, row.calls);
       }
     };
-    for (const graph::KernelFacts::SourceOp& op : ops)
-      add(op.origin.range, row.share_ticks / static_cast<double>(ops.size()));
+    for (const graph::KernelFacts::SourceOp& op : ops) add(op.origin.range, op.part * row.share_ticks);
     if (ops.empty()) add(0, row.share_ticks);
     for (const std::string& path : seen) all[path].launches += row.calls;
   }
-  for (const auto& [at, count] : runs) all[at.first].runs += count;
+  for (const auto& [path, counts] : runs) all[path].runs += runs_of(counts);
   for (const ProfileScope& scope : view.profile.scopes()) {
     const Activity& activity = view.timeline[scope.id];
     if (activity.kind != ActivityKind::range) continue;

@@ -2,6 +2,7 @@
 // what with_range() names.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,8 @@ std::vector<RangeShare> range_shares(const ProfileView& view);
 /// encoder.mlp".
 std::string named_ranges_text(const ProfileView& view, const ProfileRow& row);
 
-/// Returns the path of the range of each op of a kernel, as lines_of() returns its line; "" for those in none.
-std::vector<std::string> range_paths(const ProfileView& view, const ProfileRow& row);
+/// Returns the paths of the ranges of a kernel's ops, with their parts of its time, as line_parts(); "" for those in
+/// none.
+std::map<std::string, double> range_parts(const ProfileView& view, const ProfileRow& row);
 
 }  // namespace tsl::report

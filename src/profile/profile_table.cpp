@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/display_width.h"
+#include "base/words.h"
 #include "profile/profile_ranges.h"
 
 namespace tsl::report {
@@ -24,18 +25,24 @@ std::string counted(uint64_t count, const char* what, const char* many = nullptr
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// Returns the start of a line that fits into `width` columns (0: all of it), with a mark if something is missing.
-std::string cut_to(size_t width, std::string_view line) {
-  if (width == 0 || display_width(line) <= width) return std::string(line);
-  size_t end = 0, columns = 1;  // of the mark
-  while (end < line.size()) {
-    size_t next = end + 1;
-    while (next < line.size() && (static_cast<unsigned char>(line[next]) & 0xC0) == 0x80) ++next;
-    columns += display_width(line.substr(end, next - end));
-    if (columns > width) break;
-    end = next;
+/// Breaks an indented line between words where it would exceed `width` columns (0: nowhere).
+std::string wrapped(std::string_view line, size_t width) {
+  const size_t indent = std::min(line.find_first_not_of(' '), line.size());
+  std::string text(line.substr(0, indent));
+  size_t columns = indent;
+  for (const std::string_view word : split_words(line)) {
+    const size_t needed = display_width(word) + 1;
+    const bool is_first = columns <= indent;
+    if (width > 0 && !is_first && columns + needed > width) {
+      text += "\n" + std::string(2 * indent, ' ');
+      columns = 2 * indent;
+    } else if (!is_first) {
+      text += ' ';
+    }
+    text += word;
+    columns += needed;
   }
-  return std::string(line.substr(0, end)) + "…";
+  return text;
 }
 
 /// The columns to the left of a row's name.
@@ -86,8 +93,10 @@ class Table {
     add_lines();
     add_ranges();
     add_scopes();
-    if (view_.memory) text_ += memory_text(*view_.memory, view_.sources);
-    text_ += "\nin words\n" + verdicts_text(view_, is_above_roof_);
+    if (view_.memory) add_lines_of(memory_text(*view_.memory, view_.sources, options_.rows), cut_to_width);
+    line("");
+    line("in words");
+    add_lines_of(verdicts_text(view_, is_above_roof_), wrapped);
     return std::move(text_);
   }
 
@@ -95,19 +104,35 @@ class Table {
   double percent(double ticks) const { return kPercent * ticks / std::max(whole_, 1.0); }
   std::string duration(double ticks) const { return duration_text(timeline_.seconds(ticks)); }
   std::string duration(uint64_t ticks) const { return duration(static_cast<double>(ticks)); }
-  void line(const std::string& text) { text_ += cut_to(options_.width, text) + '\n'; }
+  void line(const std::string& text) { text_ += cut_to_width(text, options_.width) + '\n'; }
+
+  /// Adds each line of a text, as `fit` makes it fit into the width.
+  void add_lines_of(std::string_view text, std::string (*fit)(std::string_view, size_t)) {
+    for (size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+      end = std::min(text.find('\n', at), text.size());
+      text_ += fit(text.substr(at, end - at), options_.width) + '\n';
+    }
+  }
 
   /// Formats how close kernels come to what their device can do; a figure above that says why.
   std::string roof_text(const RowGroup& row) {
     if (!view_.roofline || !row.kernel || row.is_part || row.calls == 0) return "";
-    const double seconds = timeline_.seconds(row.ticks) / static_cast<double>(row.calls);
+    const double seconds = timeline_.seconds(static_cast<double>(row.sample.median()));
     const RoofShare share = roof_share(view_.roofline(row.kernel->device), row.kernel->facts, seconds);
     is_above_roof_ |= share.kind == RoofShare::Kind::above;
     return to_string(share);
   }
 
+  /// Returns the time that all calls of a row would take if each took the median of one kernel's; the sum of all times
+  /// where a row shows several kernels, or parts of them.
+  double seconds_for_rates(const RowGroup& row) const {
+    const bool is_one = row.kernel && !row.is_part && row.calls > 0;
+    const auto median = static_cast<double>(is_one ? row.sample.median() : 0);
+    return timeline_.seconds(is_one ? static_cast<double>(row.calls) * median : row.ticks);
+  }
+
   std::string cell(const RowGroup& row, Column column) {
-    const double share = row.share_ticks / std::max(whole_, 1.0), seconds = timeline_.seconds(row.ticks);
+    const double share = row.share_ticks / std::max(whole_, 1.0), seconds = seconds_for_rates(row);
     const bool has_calls = row.calls > 0 && !row.is_part, has_rates = row.is_kernels && seconds > 0;
     constexpr double kGiga = 1e9;
     switch (column) {
@@ -161,17 +186,16 @@ class Table {
     std::map<std::string, double> forward, backward;
     for (const ProfileRow& row : view_.profile.rows()) {
       if (timeline_[row.id].kind != ActivityKind::kernel) continue;
-      const std::vector<ProfileLine> lines = lines_of(view_, row);
-      const auto back =
-          std::count_if(lines.begin(), lines.end(), [](const ProfileLine& line) { return line.is_backward; });
-      const double part = lines.empty() ? 0 : static_cast<double>(back) / static_cast<double>(lines.size());
-      const std::string name(name_of(category_of(timeline_, row.id, row.origin)));
-      backward[name] += part * row.share_ticks;
-      forward[name] += (1 - part) * row.share_ticks;
+      double back = 0;
+      for (const auto& [each, part] : line_parts(view_, row)) back += each.is_backward ? part : 0;
+      for (const auto& [category, part] : category_parts(view_, row)) {
+        backward[std::string(name_of(category))] += part * back * row.share_ticks;
+        forward[std::string(name_of(category))] += part * (1 - back) * row.share_ticks;
+      }
     }
     if (forward.empty()) return;
     line("");
-    line("by category");
+    line("by category; parts of fused kernels are estimates");
     std::vector<std::pair<double, std::string>> sorted;
     sorted.reserve(forward.size());
     for (const auto& [name, ticks] : forward) sorted.emplace_back(ticks + backward[name], name);
@@ -191,13 +215,13 @@ class Table {
     double unknown = 0;
     for (const ProfileRow& row : view_.profile.rows()) {
       if (timeline_[row.id].kind != ActivityKind::kernel) continue;
-      const std::vector<ProfileLine> lines = lines_of(view_, row);
-      if (lines.empty()) unknown += row.share_ticks;
-      for (const ProfileLine& each : lines) by_line[each] += row.share_ticks / static_cast<double>(lines.size());
+      const std::map<ProfileLine, double> parts = line_parts(view_, row);
+      if (parts.empty()) unknown += row.share_ticks;
+      for (const auto& [each, part] : parts) by_line[each] += part * row.share_ticks;
     }
     if (by_line.empty()) return;
     line("");
-    line("by line");
+    line("by line; parts of fused kernels are estimates");
     std::vector<std::pair<double, ProfileLine>> sorted;
     sorted.reserve(by_line.size());
     for (const auto& [each, ticks] : by_line) sorted.emplace_back(ticks, each);
@@ -207,6 +231,7 @@ class Table {
       line(fmt::format("{:>7.2f} % {:>9}  {:<20} {:<8} {}", percent(ticks), duration(ticks), location_text(view_, at),
                        at.is_backward ? "backward" : "", code_of(view_, at)));
     }
+    if (sorted.size() > options_.rows) line(fmt::format("{:>21}… {} more", "", sorted.size() - options_.rows));
     if (unknown > 0) line(fmt::format("{:>7.2f} % of kernels without a line", percent(unknown)));
   }
 
@@ -215,7 +240,8 @@ class Table {
     const std::vector<RangeShare> shares = range_shares(view_);
     if (shares.empty()) return;
     line("");
-    line("by call path and named range; each has the time of those within it");
+    line(
+        "by call path and named range; each has the time of those within it, and parts of fused kernels are estimates");
     for (size_t i = 0; i < shares.size() && i < options_.rows; ++i) {
       const RangeShare& share = shares[i];
       line(fmt::format("{:>7.2f} % {:>9}  {:<30} {:>9}, {}", percent(share.ticks), duration(share.ticks), share.path,

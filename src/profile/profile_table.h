@@ -4,6 +4,7 @@
 #include <compare>
 #include <functional>
 #include <iosfwd>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,11 @@ struct ProfileLine {
 
 /// Returns the line of each op of a kernel; for other activities, and for kernels of eager ops, that of the call.
 std::vector<ProfileLine> lines_of(const ProfileView& view, const ProfileRow& row);
+/// Returns the lines of a row with the parts of its time that their ops take, which sum to 1; of a kernel of several
+/// ops they are estimates. None if no line is known.
+std::map<ProfileLine, double> line_parts(const ProfileView& view, const ProfileRow& row);
+/// Returns the categories of a kernel's ops, with their parts of its time, likewise.
+std::map<Category, double> category_parts(const ProfileView& view, const ProfileRow& row);
 /// Formats a line of the program: "train.tsl:8".
 std::string location_text(const ProfileView& view, const ProfileLine& line);
 /// Formats the lines of a row: "train.tsl:8, 9, 12 (backward)".

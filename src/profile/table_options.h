@@ -19,8 +19,9 @@ inline constexpr std::array<std::string_view, 6> kRowGroups = {"launch", "kernel
 struct TableOptions {
   RowOrder order = RowOrder::time;
   RowGroups groups = RowGroups::launch;
-  size_t rows = 40;  // the most of each table
-  size_t width = 0;  // lines are cut to so many columns; 0: they are not
+  static constexpr size_t kRows = 10, kAllRows = ~size_t{0};
+  size_t rows = kRows;  // the most of each table
+  size_t width = 0;     // lines are cut to so many columns; 0: they are not
 };
 
 }  // namespace tsl::report

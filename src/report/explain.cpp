@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/display_width.h"
 #include "report/explain_writer.h"
 
 namespace tsl::report {
@@ -13,12 +14,7 @@ std::string plural(uint64_t count, const char* noun) {
 }
 
 void ExplainWriter::line(int indent, const std::string& text) {
-  std::string& line = lines_.emplace_back(std::string(2 * static_cast<size_t>(indent), ' ') + text);
-  if (line.size() <= limits_.width) return;
-  size_t end = limits_.width;
-  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;  // not inside a character
-  line.resize(end);
-  line += color_ ? "\033[0m …" : " …";
+  lines_.push_back(cut_to_width(std::string(2 * static_cast<size_t>(indent), ' ') + text, limits_.width));
 }
 
 void ExplainWriter::add_region(const ExplainWriter& region) {
@@ -48,7 +44,7 @@ std::string ExplainWriter::list_of(const std::vector<OpRecord>& ops) const {
 namespace {
 
 struct Totals {
-  uint64_t traces = 0, specialisations = 0, kernels = 0, replays = 0, traced = 0, interpreted = 0;
+  uint64_t traces = 0, specialisations = 0, kernels = 0, replays = 0, traced = 0, interpreted = 0, earlier = 0;
 };
 
 using Regions = std::vector<const RegionRecord*>;
@@ -62,6 +58,7 @@ Totals count(const Regions& regions) {
     t.replays += r->replays;
     t.traced += r->traced_calls;
     t.interpreted += r->interpreted_calls;
+    t.earlier += r->earlier_paths;
   }
   return t;
 }
@@ -80,7 +77,7 @@ Regions regions_of(const Recording& recording, const ExplainOptions& options) {
 
 /// Says why nothing was compiled, and what would be.
 std::string nothing_text(const Recording& recording, const ExplainOptions& options) {
-  if (recording.compiles == "nothing") return "nothing was compiled: --no-compile is given";
+  if (!recording.why_not.empty()) return "nothing was compiled: " + recording.why_not;
   if (recording.compiles == "all" || !options.title.empty()) return "nothing was compiled";
   return "nothing was compiled: no call reached a function with @compile; --compile compiles calls and loops, too";
 }
@@ -96,6 +93,9 @@ void write_summary(ExplainWriter& to, const Recording& recording, const Regions&
                            plural(t.specialisations, "specialisation"), plural(t.traces, "trace")));
     to.line(0, fmt::format("calls and iterations: {} from plans, {} while tracing, {} interpreted", t.replays, t.traced,
                            t.interpreted));
+    if (t.earlier > 0)
+      to.line(0, fmt::format("not recorded: {} from before; call explain() before the first calls, to record all",
+                             plural(t.earlier, "trace")));
   }
   to.list(1, regions, to.limits().list, [&](const RegionRecord* r) {
     return fmt::format("{}: {}{}", r->name, tier_of(*r), share_text(r->times.share));
@@ -128,7 +128,8 @@ std::vector<std::string> functions_of(const Recording& recording) {
 }
 
 std::string explain(const Recording& recording, const ExplainOptions& options) {
-  const ExplainLimits& limits = options.all ? kNoLimits : kScreenLimits;
+  ExplainLimits limits = options.all ? kNoLimits : kScreenLimits;
+  if (options.width > 0) limits.width = std::min(limits.width, options.width);
   const Regions regions = regions_of(recording, options);
   ExplainWriter to(limits, options.color);
   write_summary(to, recording, regions, options);

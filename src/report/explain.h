@@ -14,6 +14,7 @@ struct ExplainOptions {
   std::string title = {};                                     // what they belong to: "step"; "": the program
   bool all = false;                                           // everything; else at most a screen for each region
   bool color = false;
+  size_t width = 0;  // lines are cut to so many columns; 0: as the limits say
 };
 
 /// Returns the declarations of a function's regions: of the function, and of loops in it; none if it has none.

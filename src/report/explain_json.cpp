@@ -15,7 +15,7 @@ Json json_of(const Location& location) {
 }
 
 Json json_of(const OpRecord& op) {
-  return {{"name", op.name}, {"location", json_of(op.location)}, {"backward", op.is_backward}};
+  return {{"name", op.name}, {"location", json_of(op.location)}, {"backward", op.is_backward}, {"part", op.part}};
 }
 
 Json json_of(const GuardRecord& guard);
@@ -165,6 +165,7 @@ Json json_of(const RegionRecord& region) {
       {"tier", tier_of(region)},
       {"runs",
        {{"from_plans", region.replays}, {"traced", region.traced_calls}, {"interpreted", region.interpreted_calls}}},
+      {"earlier_traces", region.earlier_paths},
       {"limits", list_of(region.limits)},
       {"profile", json_of(region.times)},
       {"traces", list_of(region.traces)},

@@ -69,6 +69,8 @@ void write_memory(ExplainWriter& to, const MemoryRecord& memory) {
 }
 
 void write_device_graph(ExplainWriter& to, const DeviceGraphRecord& graph) {
+  if (graph.is_timed && graph.calls > 0)
+    return to.line(2, fmt::format("CUDA graph: {}, not launched: {}", plural(graph.calls, "call"), graph.why_not));
   if (graph.calls > 0) {
     std::string text = fmt::format("CUDA graph: {}, made {}", plural(graph.calls, "call"), plural(graph.made, "time"));
     if (graph.updated > 0) text += fmt::format(", arguments updated {}", plural(graph.updated, "time"));
@@ -210,13 +212,12 @@ std::string tier_of(const RegionRecord& region) {
   std::string text;
   const bool is_complete = std::any_of(region.segments.begin(), region.segments.end(),
                                        [](const SegmentRecord& s) { return s.end == "end"; });
-  if (is_complete) {
-    text = "compiled";
-    if (region.traces.size() > 1) text += fmt::format(", {} times", region.traces.size());
-  } else {
-    text = "interpreted";
-  }
-  if (is_complete && runs > 0) text += fmt::format("; {} of {} runs are from plans", region.replays, runs);
+  const size_t times = region.traces.size() + region.earlier_paths;
+  const bool is_compiled = is_complete || region.earlier_paths > 0;
+  text = is_compiled ? "compiled" : "interpreted";
+  if (is_compiled && times > 1) text += fmt::format(", {} times", times);
+  if (region.earlier_paths > 0) text += ", before explain() recorded";
+  if (is_compiled && runs > 0) text += fmt::format("; {} of {} runs are from plans", region.replays, runs);
   if (abort) {
     text += fmt::format("; a trace was aborted: {}", abort->reason);
     if (abort->location.valid()) text += fmt::format(" ({})", to_string(abort->location));

@@ -16,7 +16,7 @@ struct ExplainLimits {
   size_t region;          // of a region in all
   size_t list;            // of the summary: regions, and kernels outside of them
   size_t ops;             // named in one line
-  size_t width;           // characters of a line
+  size_t width;           // columns of a line
 };
 
 /// A screen for each region.

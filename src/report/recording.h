@@ -65,6 +65,7 @@ struct OpRecord {
   std::string name;
   Location location;
   bool is_backward = false;
+  double part = 0;  // in a kernel: of its time, as its cost is estimated
 
   friend bool operator==(const OpRecord&, const OpRecord&) = default;
 };
@@ -152,7 +153,8 @@ struct DeviceGraphRecord {
   size_t calls = 0;  // kernels, copies and calls of libraries in it; 0: there is none
   size_t alone = 0;  // ops beside it
   uint32_t made = 0, updated = 0;
-  std::string why_not;  // the last run had none; "": it had one, or the device has no graphs
+  bool is_timed = false;  // without it, the profile launches none
+  std::string why_not;    // the last run had none; "": it had one, or the device has no graphs
 };
 
 /// One text of the compiler's work, by its stage: "02-graph".
@@ -194,6 +196,7 @@ struct RegionRecord {
   uint32_t last_line = 0;  // of the declaration
   std::string tree;        // its syntax tree as canonical text
   uint64_t replays = 0, traced_calls = 0, interpreted_calls = 0;
+  uint32_t earlier_paths = 0;  // traced before the recording began, which knows no more about them
   RegionTimes times;
   std::vector<LimitRecord> limits;
   std::vector<TraceRecord> traces;
@@ -211,6 +214,7 @@ struct Recording {
   std::vector<RegionRecord> regions;  // in the order of their first calls
   std::vector<SourceRecord> sources;
   std::string compiles;                     // what was to be compiled: "all", "annotated" or "nothing"
+  std::string why_not;                      // why nothing is compiled; "": something may be
   uint32_t eager_plans = 0;                 // compiled for ops outside regions
   std::vector<KernelRecord> eager_kernels;  // of these ops, the one that took most time first, if that was profiled
   std::string cache_key;                    // what compiled code depends on besides the program, a line each

@@ -62,6 +62,10 @@ RegionRecord& RunRecorder::region_of(const jit::RegionNote& note) {
   return record;
 }
 
+void RunRecorder::add_earlier(const jit::RegionNote& region, size_t paths) {
+  region_of(region).earlier_paths += static_cast<uint32_t>(paths);
+}
+
 // ---- Traces ------------------------------------------------------------------------------------------------------
 
 void RunRecorder::on_run(const void* declaration, jit::RunKind kind) {
@@ -267,7 +271,7 @@ void RunRecorder::on_executable(const exec::Executable& executable) {
     record.flops = facts.flops;
     record.launch = loaded.launch;
     for (const graph::KernelFacts::SourceOp& op : facts.ops)
-      record.ops.push_back({op.name, location_of(op.origin.span), op.origin.is_backward});
+      record.ops.push_back({op.name, location_of(op.origin.span), op.origin.is_backward, op.part});
     record.blocks = loaded.blocks;
     record.threads = loaded.threads;
     record.registers = loaded.registers;
@@ -295,7 +299,8 @@ const char* why_no_graph(exec::GraphState state) {
     case exec::GraphState::off_for_plan: return "its function says graphs: \"off\"";
     case exec::GraphState::first_run: return "it has run once, and the second run makes it";
     case exec::GraphState::unrecorded: return "a call of a library could not be recorded";
-    case exec::GraphState::timed: return "the profile times its calls one by one, since there is no CUPTI";
+    case exec::GraphState::timed:
+      return "the profile times its calls one by one, since there is no CUPTI; an unprofiled run launches it";
   }
   return "";
 }
@@ -312,6 +317,7 @@ void RunRecorder::on_device_graph(const graph::PlanOptions& options, const exec:
       graph.calls = graph.made > 0 ? note.calls : 0;
       graph.alone = note.alone;
       graph.why_not = why_no_graph(note.state);
+      graph.is_timed = note.state == exec::GraphState::timed;
     }
   }
 }

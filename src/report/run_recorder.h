@@ -19,10 +19,13 @@ namespace tsl::report {
 /// Watches traces and compilations. Belongs to one engine, whose sources must outlive it.
 class RunRecorder final : public exec::PlanObserver, public jit::TraceObserver {
  public:
-  /// `compiles`: as in Recording.
-  RunRecorder(const SourceMap& sources, std::string compiles) : sources_(sources) {
+  /// `compiles`, `why_not`: as in Recording.
+  RunRecorder(const SourceMap& sources, std::string compiles, std::string why_not) : sources_(sources) {
     recording_.compiles = std::move(compiles);
+    recording_.why_not = std::move(why_not);
   }
+  /// Adds a region that was traced before.
+  void add_earlier(const jit::RegionNote& region, size_t paths);
   const Recording& recording() const { return recording_; }
 
   // jit::TraceObserver

@@ -34,3 +34,15 @@ TEST_CASE("a caret is below the text that it is about, however wide that is", "[
   CHECK(shown("a 漢字", "漢字") == "  ^^^^\n");
   CHECK(shown("a \u0301", "\u0301") == "  ^\n");
 }
+
+TEST_CASE("a line is cut to the columns of a terminal, whole characters and colours apart") {
+  CHECK(cut_to_width("abcdef", 0) == "abcdef");
+  CHECK(cut_to_width("abcdef", 6) == "abcdef");
+  CHECK(cut_to_width("abcdef", 5) == "abcd…");
+  CHECK(cut_to_width("äöüß", 4) == "äöüß");
+  CHECK(cut_to_width("äöüß", 3) == "äö…");
+  CHECK(cut_to_width("日本語", 5) == "日本…");
+  CHECK(cut_to_width("日本語", 4) == "日…");
+  CHECK(cut_to_width("\033[1mabc\033[0m", 3) == "\033[1mabc\033[0m");
+  CHECK(cut_to_width("\033[1mabcd\033[0m", 3) == "\033[1mab\033[0m…");
+}

@@ -251,7 +251,7 @@ TEST_CASE("a range inside compiled code is measured whenever its kernels run", "
       "fn layer(x) = with_range(\"attention\", fn() = x @ w) + with_range(\"mlp\", fn() = relu(x) * 2.0)\n"
       "@compile\nfn step(x) {\n  var y = x\n  for i in 0..3 { y = layer(y) }\n  return y\n}\n"
       "for i in 0..20 { with_range(\"train\", fn() = step(ones([64, 64]))) }\n");
-  const std::string text = s.engine.profile_text("test.tsl", false);
+  const std::string text = s.engine.profile_text("test.tsl", false, {.rows = report::TableOptions::kAllRows});
   INFO(text);
   const size_t ranges = text.find("\nby call path and named range");
   REQUIRE(ranges != std::string::npos);

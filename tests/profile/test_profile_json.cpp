@@ -1,5 +1,7 @@
 // Tests profiles as data: that rows sum to the whole, and what they say of programs, also of the examples.
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -260,4 +262,104 @@ TEST_CASE("in every example, shares sum to 100 percent and kernels have lines", 
       CHECK_FALSE(kernels_of(profile).empty());
     }
   }
+}
+
+TEST_CASE("calls with host reads have the paths and the runs of calls without, also where they are traced",
+          "[profile]") {
+  Session s(profiled_program());
+  s.output(
+      "fn layer(x, w) = relu(x @ w)\n"
+      "fn model(x, ws) {\n  var h = x\n  for w in ws {\n    h = layer(h, w)\n"
+      "    if sum(h).item() < -1.0 { print(\"negative\") }\n  }\n  return h\n}\n"
+      "@compile\nfn step(x, ws) = sum(model(x, ws) * 2.0)\n"
+      "let ws = [ones([4, 4]), ones([4, 4]), ones([4, 4])]\n"
+      "for i in 0..50 { step(ones([2, 4]), ws) }\n");
+  std::map<std::string, uint64_t> runs;
+  const json profile = profile_of(s);
+  for (const json& range : profile["ranges"]) runs[range["path"]] = range["runs"];
+  INFO(profile["ranges"].dump(1));
+  CHECK(runs == std::map<std::string, uint64_t>{{"step", 50},
+                                                {"step.model", 50},
+                                                {"step.model.layer[0]", 50},
+                                                {"step.model.layer[1]", 50},
+                                                {"step.model.layer[2]", 50}});
+}
+
+TEST_CASE("ops of a fused kernel have parts of its time by their cost, and not by their number", "[profile]") {
+  Session s(profiled_program());
+  s.output(
+      "@compile\nfn f(x) {\n"
+      "  let cheap = x + 1.0 - x * 2.0 + x - 3.0 + x * 0.5\n"
+      "  let costly = exp(tanh(cheap))\n"
+      "  return costly\n}\n"
+      "for i in 0..3 { f(ones([1000])) }\n");
+  const json profile = profile_of(s);
+  size_t fused = 0;
+  for (const json& kernel : kernels_of(profile)) {
+    std::map<int, double> parts;
+    double sum = 0;
+    for (const json& line : kernel["lines"]) {
+      parts[line["line"]] += line["part"].get<double>();
+      sum += line["part"].get<double>();
+    }
+    if (!parts.empty()) CHECK(sum == Approx(1));
+    if (parts.count(4) == 0) continue;
+    ++fused;
+    CHECK(parts[4] > parts[3]);
+    CHECK(parts[3] > 0);
+  }
+  CHECK(fused == 1);
+}
+
+TEST_CASE("an update of few numbers does not make an optimizer of a kernel", "[profile]") {
+  Session s(profiled_program());
+  s.output(
+      "import nn\nimport optim\n"
+      "let x = randn([64, 64, 16, 16])\n"
+      "fn loss_of(p, x) {\n  let mean = mean(x, axis: [0, 2, 3], keepdims: true)\n"
+      "  return sum(square((x - mean) * p.w.reshape([1, 64, 1, 1])))\n}\n"
+      "@compile\nfn step(p, opt, x) {\n  let g = grad(loss_of)(p, x)\n  return optim.adam(p, g, opt, lr: 1e-3)\n}\n"
+      "var p = {w: ones([64])}\nvar opt = optim.adam_init(p)\n"
+      "for i in 0..4 { (p, opt) = step(p, opt, x) }\n");
+  std::map<std::string, double> parts;
+  double sum = 0;
+  for (const json& kernel : kernels_of(profile_of(s))) {
+    if (kernel["specialisation"] == "") continue;
+    for (const auto& [category, part] : kernel["categories"].items()) {
+      const double seconds = part.get<double>() * kernel["seconds"].get<double>();
+      parts[category] += seconds;
+      sum += seconds;
+    }
+  }
+  CHECK(parts["optimizer"] > 0);
+  CHECK(parts["optimizer"] < 0.5 * sum);
+}
+
+TEST_CASE("a roofline that kernels exceed is measured again", "[profile]") {
+  namespace fs = std::filesystem;
+  const char* const before = std::getenv("TSL_CACHE_DIR");
+  const std::string saved = before ? before : "";
+  const fs::path folder = fs::absolute("test_rooflines");
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  setenv("TSL_CACHE_DIR", folder.c_str(), 1);
+  const auto roof = [] {
+    Session s(profiled_program());
+    s.output("let x = ones([3000, 3000])\nfor i in 0..4 { x + 1.0 }\n");
+    return profile_of(s)["rooflines"]["cpu"]["bytes_per_second"].get<double>();
+  };
+  const double first = roof();
+  const fs::path path = folder / "rooflines.json";
+  json kept = json::parse(std::ifstream(path));
+  for (json& rates : kept) {
+    CHECK(rates["times_measured"] >= 1);
+    rates["bytes_per_second"] = first / 1000;
+    rates["times_measured"] = 1;
+  }
+  std::ofstream(path) << kept.dump();
+  CHECK(roof() > first / 100);
+  for (const json& rates : json::parse(std::ifstream(path))) CHECK(rates["times_measured"] == 2);
+  if (before) setenv("TSL_CACHE_DIR", saved.c_str(), 1);
+  else unsetenv("TSL_CACHE_DIR");
+  fs::remove_all(folder);
 }

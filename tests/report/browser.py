@@ -297,7 +297,7 @@ def main():
         browser = Browser(options.chromium, folder / "browser")
         for page in pages:
             checks = Checks(browser, folder / f"{page}.html", page)
-            for scheme, width in [("light", 1400), ("dark", 1400), ("light", 700)]:
+            for scheme, width in [("light", 1400), ("dark", 1400), ("light", 700), ("dark", 400)]:
                 checks.run(scheme, width, options.screenshots)
             passed, failed = passed + checks.passed, failed + checks.failed
         if options.picture:

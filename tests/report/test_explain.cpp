@@ -1,6 +1,9 @@
 // Tests what a recording says of programs, and how it is rendered.
+#include <sstream>
+
 #include <nlohmann/json.hpp>
 
+#include "base/display_width.h"
 #include "report/explain.h"
 #include "report/page.h"
 #include "support/contains.h"
@@ -213,6 +216,27 @@ TEST_CASE("explain() of an unused function says that nothing was compiled", "[re
   CHECK(contains(s.output("fn f(x) = x\nprint(explain(f))"), "f: nothing was compiled"));
 }
 
+TEST_CASE("explain() of what was compiled before it recorded says so", "[report]") {
+  Session s;
+  const std::string text = s.output(  // a text that calls explain() by its name is recorded from its start
+      "@compile\nfn f(x) = x + 1.0\nfor i in 0..20 { f(ones([3])) }\nlet tell = explain\ntell()\n"
+      "for i in 0..5 { f(ones([3])) }\nprint(tell())");
+  INFO(text);
+  CHECK(contains(text, "not recorded: 1 trace from before; call explain() before the first calls, to record all"));
+  CHECK(contains(text, "f:2: compiled, before explain() recorded; 5 of 5 runs are from plans"));
+}
+
+TEST_CASE("explain() says who has nothing compiled", "[report]") {
+  const auto told = [](const auto& change) {
+    EngineOptions options;
+    change(options);
+    Session s(options);
+    return s.output("@compile\nfn f(x) = x + 1.0\nf(ones([3]))\nprint(explain())");
+  };
+  CHECK(contains(told([](EngineOptions& o) { o.compile_annotated = false; }), "--no-compile is given"));
+  CHECK(contains(told([](EngineOptions& o) { o.check_nan = true; }), "--check-nan runs everything op by op"));
+}
+
 TEST_CASE("a recording is JSON for tools", "[report]") {
   Recorded run("@compile\nfn f(x, n) = x * n + 1.0\nlet a = f(ones([3]), 2)\nlet b = f(ones([4]), 2)\n");
   const nlohmann::json json = nlohmann::json::parse(explain_json(run.recording()));
@@ -251,6 +275,21 @@ TEST_CASE("the region that took most time is told first, and the line of each is
   CHECK(contains(text, "; 50.0 % of the run"));
   CHECK(text.size() < 2000);
   CHECK(explain(recording, {.all = true}).size() > 10'000);
+}
+
+TEST_CASE("every line is cut to the columns of a terminal", "[report]") {
+  Recorded run(
+      "@compile\nfn f(x) {\n  let a = exp(x) + sin(x) * cos(x)\n  return sum(a * a + 1.0)\n}\nf(ones([3, 4]))");
+  for (const bool all : {false, true}) {
+    std::istringstream lines(explain(run.recording(), {.all = all, .color = true, .width = 60}));
+    bool is_cut = false;
+    for (std::string line; std::getline(lines, line);) {
+      INFO(line);
+      is_cut |= contains(line, "…");
+      CHECK(cut_to_width(line, 60) == line);
+    }
+    CHECK(is_cut);
+  }
 }
 
 TEST_CASE("a reason is about the trace that fitted best", "[report]") {

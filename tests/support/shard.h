@@ -11,7 +11,8 @@
 
 namespace tsl {
 
-/// Gives the share of a test that takes turns: of TSL_TEST_SHARD, or else of TSL_TEST_TURN, a third in a run of tools/test.
+/// Gives the share of a test that takes turns: of TSL_TEST_SHARD, or else of TSL_TEST_TURN, a third in a run of
+/// tools/test.
 inline const char* shard_or_turn() {
   const char* const shard = std::getenv("TSL_TEST_SHARD");
   return shard ? shard : std::getenv("TSL_TEST_TURN");
