@@ -231,6 +231,8 @@ bool is_fine_in_f32(Context& context, const Operand& p) {
 Value bernoulli_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[2]));
   const bool is_tensor = args[0].is(Tag::tensor);
+  if (!is_tensor && !is_host_number(args[0]))
+    fail_argument(ErrorName::wrong_argument_type, "p", fmt::format("a probability is no {}", type_name(args[0])));
   if (!is_tensor && args[1].is_nil()) fail(ErrorName::missing_argument, "bernoulli with a number for p needs a shape");
   const Shape shape = args[1].is_nil() ? args[0].tensor().shape() : expect_shape(context, args[1], "bernoulli's shape");
   const Operand p = is_tensor ? Operand(args[0].tensor()) : operand_of(args[0]);
