@@ -135,7 +135,8 @@ class FunctionCompiler {
   // function_compiler_assertions.cpp
   bool assertion(const ast::CallExpr& e, Reg dst);
   void assert_close(const ast::CallExpr& e, const ast::CallExpr& close, Reg dst);
-  void load_text(Span span);
+  void fail_assertion(const ast::CallExpr& e, Span at, std::initializer_list<Reg> values,
+                      std::initializer_list<Span> texts);
 
   // function_compiler_statements.cpp
   void block(const ast::Block& block);

@@ -1,5 +1,6 @@
 // Compiles assertions, whose errors show the values that were compared.
 #include <algorithm>
+#include <initializer_list>
 
 #include "bytecode/function_compiler.h"
 #include "value/builtin.h"
@@ -49,25 +50,27 @@ bool FunctionCompiler::assertion(const CallExpr& e, Reg dst) {
   note_operator(compared.op_span);
   JumpList passed;
   jump(passed, e.span);
-  const Reg callee = allocate(e.span);
-  into(*e.callee, callee);
-  load_constant(Value(false), allocate(e.span), e.span);
-  const Reg message = allocate(e.span);
-  load_constant(Value::absent(), message, e.span);
-  emit(Opcode::move, e.span, allocate(e.span), left);
-  emit(Opcode::move, e.span, allocate(e.span), right);
-  for (const Span span : {compared.span, compared.left->span, compared.right->span}) load_text(span);
-  emit(Opcode::tuple, e.span, message, message, next_ - message);
-  emit(Opcode::call, compared.span, callee, 2);
+  fail_assertion(e, compared.span, {left, right}, {compared.span, compared.left->span, compared.right->span});
   patch_here(passed);
   load_constant(Value(), dst, e.span);
   return true;
 }
 
-/// Loads what the program has at a span, as a str.
-void FunctionCompiler::load_text(Span span) {
-  const std::string_view text = module_.options.text.substr(span.begin, span.end - span.begin);
-  load_constant(make_string(std::string(text)), allocate(span), span);
+/// Compiles the call of a failed assertion: assert(false, (absent, values…, texts…)).
+void FunctionCompiler::fail_assertion(const CallExpr& e, Span at, std::initializer_list<Reg> values,
+                                      std::initializer_list<Span> texts) {
+  const Reg callee = allocate(e.span);
+  into(*e.callee, callee);
+  load_constant(Value(false), allocate(e.span), e.span);
+  const Reg message = allocate(e.span);
+  load_constant(Value::absent(), message, e.span);
+  for (const Reg value : values) emit(Opcode::move, e.span, allocate(e.span), value);
+  for (const Span span : texts) {
+    const std::string_view text = module_.options.text.substr(span.begin, span.end - span.begin);
+    load_constant(make_string(std::string(text)), allocate(span), span);
+  }
+  emit(Opcode::tuple, e.span, message, message, next_ - message);
+  emit(Opcode::call, at, callee, 2);
 }
 
 /// Compiles assert(allclose(…)) as both calls, and, if the second fails, _greatest_difference(…) with the arguments of
@@ -98,15 +101,7 @@ void FunctionCompiler::assert_close(const CallExpr& e, const CallExpr& close, Re
   const Reg difference = allocate(close.span);
   emit(Opcode::builtin, close.span, difference, name_index(module_.builtins.name_of(kGreatestDifference)));
   call_with_arguments(difference);
-  const Reg callee = allocate(e.span);
-  into(*e.callee, callee);
-  load_constant(Value(false), allocate(e.span), e.span);
-  const Reg message = allocate(e.span);
-  load_constant(Value::absent(), message, e.span);
-  emit(Opcode::move, e.span, allocate(e.span), difference);
-  load_text(close.span);
-  emit(Opcode::tuple, e.span, message, message, next_ - message);
-  emit(Opcode::call, close.span, callee, 2);
+  fail_assertion(e, close.span, {difference}, {close.span});
   patch_here(passed);
   load_constant(Value(), dst, e.span);
 }

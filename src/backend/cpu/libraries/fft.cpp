@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <numbers>
 #include <optional>
@@ -119,7 +118,7 @@ template <class T> class Passes {
     FftPass pass;
     Table<T> twiddles, roots;
   };
-  std::deque<Step> steps_;  // whose tables stay where they are counted
+  std::vector<Step> steps_;
 };
 
 /// Returns the divisor of n that is nearest to its root, from below.
