@@ -22,8 +22,8 @@ using namespace tsl;
 namespace {
 
 // ---- How far a GPU may be from the CPU: of f64 functions, which are CUDA's, of products of floats, which cuBLASLt
-// sums in its own order, and, unless portable, of functions of f32 and shorter floats. Of the numbers printed, or of 1
-// where they are less; all else is exact. ----
+// sums in its own order, and, unless portable, of functions of f32 and shorter floats. Of the largest number of a line,
+// or of 1 where it is less; all else is exact. ----
 constexpr double kFunctionBound = 16 * 0x1p-52;
 constexpr double kInexactBound = 1e-4;  // of programs that use such results in any way
 constexpr double epsilon_of(std::string_view dtype) {
@@ -35,20 +35,34 @@ constexpr double native_bound(std::string_view dtype) {
   return dtype == "f64" ? kFunctionBound : 6 * epsilon_of(dtype);
 }
 
+/// Returns the largest finite number of a line, as a magnitude; at least 1.
+double magnitude_of(const char* line) {
+  double most = 1;
+  for (const char* p = line; *p && *p != '\n';) {
+    char* end = nullptr;
+    const double number = std::strtod(p, &end);
+    if (end != p && std::isfinite(number)) most = std::max(most, std::abs(number));
+    p = end != p ? end : p + 1;
+  }
+  return most;
+}
+
 /// Whether two texts are equal except for numbers that are close, and, if so asked, for those that are not finite in
-/// one of them.
+/// one of them. A line is one tensor: what its elements lose by cancellation is of the size of its largest one.
 bool is_close(const std::string& a, const std::string& b, double bound, bool only_finite = false) {
   const char *p = a.c_str(), *q = b.c_str();
+  double magnitude = magnitude_of(p);
   while (*p && *q) {
     const bool may_begin_number = std::isdigit(static_cast<unsigned char>(*p)) || (*p == '-' && !std::isalpha(p[1]));
     if (*p == *q && !may_begin_number) {
+      if (*p == '\n') magnitude = magnitude_of(p + 1);
       ++p, ++q;
       continue;
     }
     char *p_end = nullptr, *q_end = nullptr;
     const double x = std::strtod(p, &p_end), y = std::strtod(q, &q_end);
     if (p_end == p || q_end == q) return false;
-    const bool are_near = std::abs(x - y) <= bound * std::max({1.0, std::abs(x), std::abs(y)});
+    const bool are_near = std::abs(x - y) <= bound * magnitude;
     const bool are_finite = std::isfinite(x) && std::isfinite(y);
     if (x != y && !(are_finite ? are_near : only_finite)) return false;
     p = p_end;
@@ -247,6 +261,8 @@ TEST_CASE("texts are close if their numbers are") {
   CHECK_FALSE(is_close("[1.5]", "[1.5, 2]", 1));
   CHECK_FALSE(is_close("[nan]", "[1.0]", 1));
   CHECK(is_close("[nan, inf, -inf]", "[nan, inf, -inf]", 0));
+  CHECK(is_close("x\n[1e3, 0.0]", "x\n[1e3, 1e-4]", 1e-6));
+  CHECK_FALSE(is_close("[1e3]\n[0.0]", "[1e3]\n[1e-4]", 1e-6));
   CHECK_FALSE(is_close("[inf]", "[-inf]", 1));
   CHECK_FALSE(is_close("a 1", "b 1", 1));
   CHECK(is_close("[nan, 1.5, -inf]", "[0.0, 1.5, nan]", 0, true));
@@ -267,7 +283,9 @@ TEST_CASE("every op runs alike on all tiers of a GPU", "[cuda][matrix]") {
 
 TEST_CASE("derivatives run alike on all tiers of a GPU", "[cuda][matrix]") {
   TSL_NEEDS_GPU();
-  check_all(corpus_derivatives(), bounds_of_derivative, never, kNeighbours);
+  // Some operands have a rank less than full. There QR has no derivative, and what is divided by is a rounding error.
+  const auto is_undefined = [](const CorpusProgram& program) { return has(program, " qr("); };
+  check_all(corpus_derivatives(), bounds_of_derivative, is_undefined, kNeighbours);
 }
 
 TEST_CASE("the language's scripts run alike on all tiers of a GPU", "[cuda]") {
