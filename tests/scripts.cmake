@@ -74,9 +74,16 @@ tsl_script_test(completion ${CMAKE_CURRENT_SOURCE_DIR}/completion.sh $<TARGET_FI
 
 # What mistakes that are found before a program runs print; `tests/messages.sh TSL FOLDER --update` writes the texts anew.
 tsl_script_test(messages_syntax ${CMAKE_CURRENT_SOURCE_DIR}/messages.sh $<TARGET_FILE:tsl> tests/messages/syntax)
-# The blocks of TSL in the documentation run, and the benchmarks parse; see the scripts.
+# The blocks of TSL, C++ and Python in the documentation run, and the benchmarks parse; see the scripts.
+set(docs_hosts --hosts $<TARGET_FILE:tsl_shared> ${CMAKE_CXX_COMPILER})
+if(TSL_SANITIZE OR TSL_MUTANTS)  # host programs would need the sanitizers, too
+  set(docs_hosts)
+endif()
 tsl_script_test(docs ${CMAKE_CURRENT_SOURCE_DIR}/docs.sh $<TARGET_FILE:tsl> ${CMAKE_CURRENT_BINARY_DIR}/docs
-                README.md docs)
+                ${docs_hosts} README.md docs)
+if(TSL_PYTHON)
+  tsl_script_test(docs_tables ${TSL_PYTHON} tests/docs_tables.py $<TARGET_FILE:tsl> docs/coming-from.md)
+endif()
 # What mistakes at run time print; `tests/messages.sh TSL FOLDER --update` writes the texts anew.
 tsl_script_test(messages_run ${CMAKE_CURRENT_SOURCE_DIR}/messages.sh $<TARGET_FILE:tsl> tests/messages/run)
 # The page of all errors, whose examples run; `tests/errors/page.py TSL --update` writes it anew.
