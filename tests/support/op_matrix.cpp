@@ -113,7 +113,8 @@ std::vector<MatrixCase> matrix_cases() {
       {Op::solve_triangular, returned("solve_triangular(a.T[:3, :3], b[:3].T[:3], upper: true)")},
       {Op::solve, returned("solve(a[:3, :3] + full([], 9, dtype: d) * eye(3, dtype: d), b[:3])")},
       {Op::solve, returned("solve(a.T[:3, :3] - full([], 9, dtype: d) * eye(3, dtype: d), b[:3].T[:3, 0])")},
-      {Op::qr, returned("qr(a)[1]")},
+      {Op::qr, returned("qr(stop_gradient(a))[1] + sum(a)")},  // of any rank; only of a full one QR has a derivative
+      {Op::qr, returned("qr(a + full([], 9, dtype: d) * eye(a.shape[0], a.shape[-1], dtype: d))[1]")},
       {Op::qr, "let (q, r) = qr(a.T)\n  return q @ r + a.T"},
       {Op::svd, returned("svd(a)[1]")},
       {Op::svd,
