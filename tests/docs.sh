@@ -6,7 +6,6 @@
 #   ```tsl more      the next part of the program of the block before
 #   ```tsl no-run    is only checked: it needs files, or more time than a test has
 #   ```cpp run       a host program, with `// expect:` lines; it runs after all of TSL, if there is --hosts
-#   ```python run    a program that imports the package, likewise, with `# expect:` lines
 #
 # Other blocks are not looked at.
 set -euo pipefail
@@ -39,29 +38,18 @@ for page in "${pages[@]}"; do
     /^```tsl more$/ { file = program; for (line = last; line < NR; ++line) print "" > file; last = NR; next }
     /^```tsl no-run$/ { begin("check", "tsl"); next }
     /^```cpp run$/ { begin("hosts", "cpp"); next }
-    /^```python run$/ { begin("hosts", "py"); next }
     /^```/ { if (file != program) close(file); file = "" }
     file { print > file; if (file == program) last = NR + 1 }
   ' "$page"
 done
 
-# expected FILE MARK: the texts behind the `MARK expect:` comments of a block.
-expected() {
-  sed -n "s|.*$2 expect: \?||p" "$1" | sed 's/ *$//'
-}
-
-# run_host BLOCK: runs a host program, and compares what it prints. Blanks at the end of a line do not count.
+# run_host BLOCK: compiles and runs a host program, and compares what it prints. Blanks at the end of a line do not count.
 run_host() {
-  local block=$1 mark="#"
-  local -a command
-  if [[ $block == *.cpp ]]; then
-    mark="//"
-    "$compiler" -std=c++20 -Iinclude "$block" "$library" -Wl,-rpath,"${library%/*}" -o "${block%.cpp}" || return
-    command=("${block%.cpp}")
-  else
-    command=(env PYTHONPATH=python TSL_LIBRARY="$library" PYTHONDONTWRITEBYTECODE=1 python3 "$block")
-  fi
-  diff <(expected "$block" "$mark") <("${command[@]}" | awk '{ sub(/ +$/, ""); print }') || { echo "$block prints something else" >&2; return 1; }
+  local program=${1%.cpp}
+  "$compiler" -std=c++20 -Iinclude "$1" "$library" -Wl,-rpath,"${library%/*}" -o "$program" || return
+  "$program" >"$program.printed" || return
+  diff <(sed -n 's|.*// expect: \?||p' "$1" | sed 's/ *$//') <(awk '{ sub(/ +$/, ""); print }' "$program.printed") ||
+    { echo "$1 prints something else" >&2; return 1; }
 }
 
 failures=0
@@ -76,7 +64,7 @@ for block in "$folder"/run/*.tsl; do
   blocks=$((blocks + 1))
   "$tsl" test "$block" || failures=$((failures + 1))
 done
-for block in "$folder"/hosts/*; do
+for block in "$folder"/hosts/*.cpp; do
   [[ -n $library && -e $block ]] || continue
   blocks=$((blocks + 1))
   run_host "$block" || failures=$((failures + 1))

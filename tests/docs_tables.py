@@ -16,6 +16,10 @@ SPAN = re.compile(r"`` (.+?) ``|`([^`]+)`")
 CELLS = re.compile(r"(?<!\\)\|")
 
 
+def code(span):
+    return span[1] or span[2]
+
+
 def spans(cell):
     """Gives pairs of a program and what it is to print, or None."""
     found = list(SPAN.finditer(cell))
@@ -23,8 +27,8 @@ def spans(cell):
         span = found.pop(0)
         shown = None
         if found and cell[span.end():found[0].start()].strip() == "→":
-            shown = (lambda m: m[1] or m[2])(found.pop(0))
-        yield (span[1] or span[2]).replace("\\|", "|"), shown
+            shown = code(found.pop(0))
+        yield code(span).replace("\\|", "|"), shown
 
 
 def programs(page):
@@ -61,11 +65,10 @@ def run(tsl, names, program, shown):
 
 
 def main():
-    tsl, *names = sys.argv[1:]
-    pages = [page for name in names for page in (sorted(Path(name).rglob("*.md")) if Path(name).is_dir() else [Path(name)])]
+    tsl, *pages = sys.argv[1:]
     count = failures = 0
     for page in pages:
-        for number, declared, program, shown in programs(page):
+        for number, declared, program, shown in programs(Path(page)):
             count += 1
             if problem := run(tsl, declared, program, shown):
                 failures += 1

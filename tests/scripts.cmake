@@ -74,7 +74,7 @@ tsl_script_test(completion ${CMAKE_CURRENT_SOURCE_DIR}/completion.sh $<TARGET_FI
 
 # What mistakes that are found before a program runs print; `tests/messages.sh TSL FOLDER --update` writes the texts anew.
 tsl_script_test(messages_syntax ${CMAKE_CURRENT_SOURCE_DIR}/messages.sh $<TARGET_FILE:tsl> tests/messages/syntax)
-# The blocks of TSL, C++ and Python in the documentation run, and the benchmarks parse; see the scripts.
+# The blocks of TSL and C++ in the documentation run, and the benchmarks parse; see the scripts.
 set(docs_hosts --hosts $<TARGET_FILE:tsl_shared> ${CMAKE_CXX_COMPILER})
 if(TSL_SANITIZE OR TSL_MUTANTS)  # host programs would need the sanitizers, too
   set(docs_hosts)
