@@ -15,4 +15,8 @@ std::string format_moment(double seconds, std::string_view format);
 /// nothing for anything else.
 std::optional<double> parse_moment(std::string_view text);
 
+/// Reads a moment by the directives of format_moment(); what the format does not name is that of 1970-01-01 00:00:00 in
+/// UTC. Returns nothing for a text that has another form. Throws Failure (value) for another directive.
+std::optional<double> parse_moment(std::string_view text, std::string_view format);
+
 }  // namespace tsl

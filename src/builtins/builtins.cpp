@@ -36,9 +36,9 @@ std::span<const Constant> constants() {
 
 std::span<const Builtin> host_builtins() {
   static const auto& all = *new std::vector<Builtin>(
-      join({value_builtins(), collection_builtins(), entry_builtins(), text_builtins(), character_builtins(),
-            search_builtins(), regex_builtins(), data_builtins(), file_builtins(), stream_builtins(),
-            argument_builtins(), time_builtins(), observe_builtins(), bench_builtins()}));
+      join({value_builtins(), help_builtins(), collection_builtins(), entry_builtins(), text_builtins(),
+            character_builtins(), search_builtins(), regex_builtins(), data_builtins(), file_builtins(),
+            stream_builtins(), argument_builtins(), time_builtins(), observe_builtins(), bench_builtins()}));
   return all;
 }
 

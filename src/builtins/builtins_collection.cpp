@@ -53,6 +53,8 @@ Value range_builtin(Context& context, Args args) {
   return make_list(items.take());
 }
 
+Value list_builtin(Context& context, Args args) { return make_list(items_of(context, args[0])); }
+
 Value enumerate_builtin(Context& context, Args args) {
   const int64_t start = expect_int(context, args[1], "enumerate's start");
   Collector pairs;
@@ -330,6 +332,8 @@ Value progress_builtin(Context&, Args args) { return std::move(args[0]); }
 constexpr Builtin kCollectionRows[] = {
     {"range", "range(start: integer, stop: integer | nil = nil, step: integer = 1)",
      "the ints from start up to but without stop; range(n) counts from 0", range_builtin, "host"},
+    {"list", "list(x: iterable)",
+     "the items of x as a list: of a range its ints, of a tensor those along its first axis", list_builtin, "host"},
     {"enumerate", "enumerate(x: iterable, start: integer = 0)", "a list of (number, item)", enumerate_builtin, "host"},
     {"zip", "zip(...lists: iterable)", "a list of tuples of the items side by side, as long as the shortest",
      zip_builtin, "host"},

@@ -78,19 +78,26 @@ Value record_of(Context& context, const std::string& path, std::vector<NamedTens
   return record;
 }
 
-/// Reads the arguments `header` and `separator`, which are of tables.
+/// Reads the arguments that are of tables: header, separator, decimal, comment, skiprows; save() has the first two.
 CsvOptions table_options(Context& context, FileKind kind, const std::string& path, std::span<const Value> args) {
+  static constexpr const char* kNames[] = {"header", "separator", "decimal", "comment", "skiprows"};
   CsvOptions options;
+  const auto mark = [&](size_t i, char& c) {
+    if (i < args.size() && !args[i].is_nil()) c = csv_mark(expect_string(context, args[i], kNames[i]), kNames[i]);
+  };
   if (kind != FileKind::csv) {
-    for (const size_t i : {0, 1}) {
+    for (size_t i = 0; i < args.size(); ++i) {  // bounded: by the parameters
       if (!args[i].is_nil())
-        fail_argument(ErrorName::unsuitable_argument, i == 0 ? "header" : "separator",
+        fail_argument(ErrorName::unsuitable_argument, kNames[i],
                       fmt::format("only a .csv or .tsv file has it, and '{}' is none", path));
     }
     return options;
   }
   if (!args[0].is_nil()) options.has_header = expect_bool(context, args[0], "header");
-  if (!args[1].is_nil()) options.separator = csv_separator(expect_string(context, args[1], "the separator"));
+  mark(1, options.separator);
+  mark(2, options.decimal);
+  mark(3, options.comment);
+  if (args.size() > 4 && !args[4].is_nil()) options.skipped = expect_int(context, args[4], "skiprows");
   return options;
 }
 
@@ -214,6 +221,11 @@ Value run_append_text(Context& context, std::span<Value> args) {
   return Value();
 }
 
+Value run_mkdir(Context& context, std::span<Value> args) {
+  make_folder(expect_path(context, args[0]));
+  return Value();
+}
+
 Value run_exists(Context& context, std::span<Value> args) { return path_exists(expect_path(context, args[0])); }
 
 Value run_list_files(Context& context, std::span<Value> args) {
@@ -291,9 +303,12 @@ template <Value (*kRun)(Context&, std::span<Value>)> Value effect_builtin(Contex
 }
 
 constexpr Builtin kFileRows[] = {
-    {"load", "load(path: str, device: str | nil = nil, header: bool | nil = nil, separator: str | nil = nil)",
+    {"load",
+     "load(path: str, device: str | nil = nil, header: bool | nil = nil, separator: str | nil = nil, "
+     "decimal: str | nil = nil, comment: str | nil = nil, skiprows: int | nil in 0.. = nil)",
      "what a .npy (tensor), .npz (record of tensors), .safetensors (record of tensors, or what was saved), .json, or "
-     ".csv or .tsv file (record of columns) holds. header: false for a table whose first row has no names",
+     ".csv or .tsv file (record of columns) holds. header: false for a table whose first row has no names. "
+     "decimal: \",\" reads 1,5; comment: \"#\" leaves out the rest of a line; skiprows: as many lines before the table",
      effect_builtin<run_load>, "host"},
     with_effect({"save", "save(path: str, value: any, header: bool | nil = nil, separator: str | nil = nil)",
                  "writes a tensor (.npy), a record of tensors (.npz), a tree of tensors, numbers and texts "
@@ -316,6 +331,9 @@ constexpr Builtin kFileRows[] = {
     with_effect({"append_text", "append_text(path: str, text: str)",
                  "writes text behind what a file holds; makes the file if there is none",
                  effect_builtin<run_append_text>, "host"}),
+    with_effect({"mkdir", "mkdir(path: str)",
+                 "makes a folder, with those around it that are missing, unless it is there", effect_builtin<run_mkdir>,
+                 "host"}),
     {"exists", "exists(path: str)", "whether there is a file or a folder", effect_builtin<run_exists>, "host"},
     {"list_files", "list_files(folder: str = \".\", pattern: str = \"*\")",
      "the paths of a folder's files whose names match, in order: `*` stands for any characters, `?` for one",

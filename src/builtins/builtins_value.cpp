@@ -1,4 +1,4 @@
-// Defines builtins on any values: print, len, conversions, help.
+// Defines builtins on any values: print, len, conversions.
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -6,7 +6,6 @@
 #include "base/count_work.h"
 #include "base/error_names.h"
 #include "builtins/builtins.h"
-#include "builtins/library_help.h"
 #include "tensor/element_error.h"
 #include "value/context.h"
 #include "value/format.h"
@@ -362,109 +361,6 @@ Value args_builtin(Context& context, Args) {
   return make_list(std::move(items));
 }
 
-// ---- Help ------------------------------------------------------------------------------------------
-
-constexpr int64_t kNameWork = 256;  // to describe what has a name
-
-std::string module_help(Context& context, const Module& module) {
-  std::string text = with_doc("module " + module.name, module.doc);
-  for (const auto& [name, cell] : module.exports) {
-    count_work(kNameWork);
-    if (context.runtime().is_tracing()) context.runtime().enter(*cell);
-    const bool is_function = cell->is_set && cell->value.is(Tag::function);
-    text += "\n  " + (is_function ? declaration_text(*cell->value.as<Function>().info, context.sources()) : *name);
-  }
-  return text;
-}
-
-std::string help_text(Context& context, const Value& v) {
-  if (v.is(Tag::builtin)) {
-    const Builtin& builtin = *v.as<BuiltinFunction>().builtin;
-    return with_doc(std::string(builtin.signature), builtin.doc);
-  }
-  if (v.is(Tag::function))
-    return with_doc(declaration_text(*v.as<Function>().info, context.sources()), v.as<Function>().info->doc);
-  if (v.is(Tag::module)) return module_help(context, v.as<Module>());
-  if (v.is(Tag::dtype))
-    return fmt::format("{}(x: array)\n  x as a tensor of {} elements", name_of(v.dtype()), name_of(v.dtype()));
-  return fmt::format("{}: {}", type_name(v), to_repr(context, v));
-}
-
-/// Breaks names into lines that fit a terminal.
-std::string list_names(const std::vector<std::string>& names) {
-  constexpr size_t kMaxLine = 100;
-  std::string text;
-  size_t line = kMaxLine;
-  for (const std::string& name : names) {
-    count_work(kNameWork);
-    if (line + 1 + name.size() > kMaxLine) {
-      text += "\n ";
-      line = 1;
-    }
-    text += " " + name;
-    line += 1 + name.size();
-  }
-  return text;
-}
-
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  polled_each(lower.size(), 2, [&](size_t i) {
-    char& c = lower[i];
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return lower;
-}
-
-/// Returns a line of a list: a name and the first line of what is said about it.
-std::string help_line(std::string_view name, std::string_view doc) {
-  return fmt::format("\n  {:<16} {}", name, doc.substr(0, doc.find('\n')));
-}
-
-/// Returns the help of the builtin or the module of that name; otherwise a line for each function whose help contains
-/// the word, and what TSL has for it if it is a name of another language.
-std::string search_help(Context& context, const std::string& word) {
-  Builtins& builtins = context.builtins();
-  if (const Value* named = builtins.find(context.names().find(word))) return help_text(context, *named);
-  if (std::string found = help_in_modules(builtins.library_sources(), word); !found.empty()) return found;
-  std::string text;
-  const std::string wanted = in_lower_case(word);
-  const auto contains_word = [&](std::string_view help) {
-    return in_lower_case(help).find(wanted) != std::string::npos;
-  };
-  for (const std::string& name : builtins.names()) {
-    count_work(kNameWork);
-    const std::string help = help_text(context, *builtins.find(context.names().intern(name)));
-    const size_t heading = help.find("\n  ");
-    if (contains_word(help)) text += help_line(name, heading == std::string::npos ? "" : help.substr(heading + 3));
-  }
-  for (const LibrarySource& source : builtins.library_sources()) {
-    if (source.is_prelude()) continue;
-    for (const ModuleFunction& function : functions_of(source)) {
-      count_work(kNameWork);
-      if (contains_word(function.declaration + function.doc)) text += help_line(function.path, function.doc);
-    }
-  }
-  const std::string hint = text.empty() ? suggest_name(word, builtins.names()) : translate_name(word, builtins.names());
-  const std::string found = text.empty() ? fmt::format("no function's help contains '{}'", word)
-                                         : fmt::format("functions whose help contains '{}':{}", word, text);
-  return hint.empty() ? found : found + "\n  = " + hint;
-}
-
-Value help_builtin(Context& context, Args args) {
-  std::string text;
-  if (args[0].is_nil()) {
-    text = "help(f) shows what f takes and does, help(\"word\") searches. Builtins:" +
-           list_names(context.builtins().names());
-  } else if (args[0].is(Tag::string)) {
-    text = search_help(context, args[0].as<String>().text);
-  } else {
-    text = help_text(context, args[0]);
-  }
-  context.runtime().effect_print(make_string(std::move(text)));
-  return Value();
-}
-
 constexpr Builtin kValueRows[] = {
     with_effect({"print", "print(...values: any, full: bool = false)",
                  "writes values to the output, with spaces between them and a newline after; all elements of large "
@@ -503,17 +399,15 @@ constexpr Builtin kValueRows[] = {
      "what was compiled so far for a function and the loops in it, or for the whole program, as a str: traces, guards, "
      "kernels, …; at most a screen for each, or all of it",
      explain_builtin, "host"},
-    with_effect({"seed", "seed(n: integer)", "restarts the random numbers", seed_builtin, "host"}),
+    with_effect({"seed", "seed(n: integer)",
+                 "restarts the random numbers; without it each run begins with the seed 0, or that of --seed",
+                 seed_builtin, "host"}),
     {"random_state", "random_state()", "where the random numbers go on, for `set_random_state` and checkpoints",
      random_state_builtin, "host"},
     with_effect({"set_random_state", "set_random_state(state: tuple)",
                  "lets the random numbers go on where they did when `random_state()` gave the state",
                  set_random_state_builtin, "host"}),
     {"args", "args()", "the script's arguments on the command line", args_builtin, "host"},
-    with_effect(
-        {"help", "help(f: any = nil)",
-         "prints what a function takes and does; of a str, what it names or the functions whose help contains it",
-         help_builtin, "host"}),
 };
 
 }  // namespace

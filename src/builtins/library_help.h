@@ -18,9 +18,17 @@ struct ModuleFunction {
 
 /// Returns a heading with a documentation below it, indented.
 std::string with_doc(std::string heading, std::string_view doc);
-/// Returns the functions at the top level of a module, or of a part of one, that have no underscore before their name.
-std::vector<ModuleFunction> functions_of(const LibrarySource& source);
+/// Returns the functions of all modules.
+std::vector<ModuleFunction> library_functions(std::span<const LibrarySource> sources);
 /// Returns the help of a module, or of the functions of that name or path; "" if there are none.
 std::string help_in_modules(std::span<const LibrarySource> sources, std::string_view name);
+
+/// What people call some functions and modules.
+struct HelpTopic {
+  std::string_view words;  // with commas between two
+  std::string_view names;  // with a space between two
+};
+
+std::span<const HelpTopic> help_topics();
 
 }  // namespace tsl

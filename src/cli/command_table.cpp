@@ -80,8 +80,16 @@ void add_bench(CLI::App& app, Command& command) {
 }
 
 void add_help(CLI::App& app, Command& command) {
-  app.add_option("NAME", command.help_name, "A command, an option, a keyword, a function or a module of the language");
+  app.add_option(
+      "NAME", command.help_name,
+      "A command, an option, a keyword, a function or a module of the language; or a word: what has to do with it");
 }
+
+void add_new(CLI::App& app, Command& command) {
+  app.add_option("NAME", command.new_name, "The folder to make")->required();
+}
+
+void add_doctor(CLI::App&, Command&) {}
 
 void add_generate(CLI::App& app, Command& command) {
   app.add_option("KIND", command.generate, "bash, zsh, fish or man")
@@ -100,6 +108,9 @@ constexpr CommandRow kCommands[] = {
      add_bench},
     {"cache", "[clear|cap SIZE]", "Show the GPU kernels kept on disk, remove them, or limit what they take",
      Kind::cache, false, add_cache},
+    {"new", "NAME", "Make a folder with a first program, its data, its tests and a README", Kind::make, false, add_new},
+    {"doctor", "", "Say what is found here (processor, GPU, libraries, cache), and what to do about what is missing",
+     Kind::doctor, false, add_doctor},
     {"help", "[NAME]", "Tell about a command, an option, or a name of the language", Kind::help, false, add_help},
     {"generate", "KIND", "Print the completion script of a shell (bash, zsh, fish), or the man page (man)",
      Kind::generate, false, add_generate},

@@ -18,7 +18,7 @@ std::string escaped(const std::string& text, std::string_view characters) {
 }
 
 /// Quotes a text for a shell, which ends at a quote and goes on after it.
-std::string quoted(const std::string& text) {
+std::string shell_quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return result + "'";
@@ -100,8 +100,8 @@ std::string zsh_option(const OptionText& option) {
   }
   const std::string text = "[" + escaped(option.text, "\\:[]") + "]" + value;
   const bool is_long = option.name.size() > 2;
-  std::string line = "    " + quoted(option.name + (is_long && !value.empty() ? "=" : "") + text) + "\n";
-  if (!option.short_name.empty()) line += "    " + quoted(option.short_name + text) + "\n";
+  std::string line = "    " + shell_quoted(option.name + (is_long && !value.empty() ? "=" : "") + text) + "\n";
+  if (!option.short_name.empty()) line += "    " + shell_quoted(option.short_name + text) + "\n";
   return line;
 }
 
@@ -109,7 +109,7 @@ std::string zsh_script(const ProgramModel& model) {
   std::string general, commands, cases;
   for (const OptionText& option : options_of(model.app)) general += zsh_option(option);
   for (const CLI::App* command : model.app.get_subcommands({})) {
-    commands += "    " + quoted(command->get_name() + ":" + escaped(command->get_description(), "\\:")) + "\n";
+    commands += "    " + shell_quoted(command->get_name() + ":" + escaped(command->get_description(), "\\:")) + "\n";
     std::string own;
     for (const OptionText& option : options_of(*command)) {
       if (option.name != "--help") own += zsh_option(option);

@@ -6,6 +6,7 @@
 #include "cli/command_table.h"
 #include "engine/library.h"
 #include "value/builtin.h"
+#include "value/format.h"
 
 namespace tsl {
 
@@ -73,6 +74,11 @@ class HelpSearch {
   }
 
   const std::vector<std::string>& found() const { return found_; }
+  /// Returns the functions that help("…") of the language finds for the text; "" if there are none.
+  std::string functions() {
+    const std::string text = language_help("", quoted(name_));
+    return text.starts_with("functions") ? text : "";
+  }
   const std::vector<std::string>& known() const { return known_; }
 
  private:
@@ -161,8 +167,12 @@ int run_help(const std::string& name) {
     std::cout << ProgramModel().app.help();
     return 0;
   }
-  const HelpSearch search(name);
+  HelpSearch search(name);
   if (search.found().empty()) {
+    if (const std::string functions = search.functions(); !functions.empty()) {
+      std::cout << functions;
+      return 0;
+    }
     const std::string hint = suggest_name(name, search.known());
     std::cerr << "tsl help: there is no " << name << (hint.empty() ? "" : "; " + hint) << "\n";
     return kExitFailed;

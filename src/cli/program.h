@@ -51,7 +51,21 @@ struct FormatCommand {
 };
 
 struct Command {
-  enum class Kind { script, code, input, prompt, test, cache, diff, bench, format, help, generate } kind = Kind::prompt;
+  enum class Kind {
+    script,
+    code,
+    input,
+    prompt,
+    test,
+    cache,
+    diff,
+    bench,
+    format,
+    help,
+    generate,
+    make,
+    doctor
+  } kind = Kind::prompt;
   std::string script;  // a path, or code
   TestCommand test;
   CacheCommand cache;
@@ -61,6 +75,7 @@ struct Command {
   FormatCommand format;
   std::string help_name;  // help: "" for all commands
   std::string generate;   // generate: what to print
+  std::string new_name;   // make: the folder
   EngineOptions engine;
   std::string color = "auto";
   bool check = false;        // only look for errors
@@ -83,6 +98,10 @@ int run_tests(const TestCommand& command, const EngineOptions& options);
 
 /// Tells about each command, option and name of the language that has this name.
 int run_help(const std::string& name);
+/// Makes a folder with a first program, its data, its tests and a README.
+int run_new(const std::string& name);
+/// Says what TSL finds on this machine, and what to do about what is missing.
+int run_doctor();
 /// Prints a completion script or the man page.
 int run_generate(const std::string& kind);
 

@@ -44,15 +44,35 @@ char CsvScanner::declared_separator(std::string_view text) {
 
 void CsvScanner::skip_line() { at_ = std::min(text_.find_first_of("\r\n", at_), text_.size()); }
 
+void CsvScanner::skip_lines(int64_t count) {
+  for (; count > 0 && at_ < text_.size(); --count) {
+    const size_t begin = at_;
+    skip_line();
+    at_ += text_.substr(at_, 2) == "\r\n" ? 2 : at_ < text_.size() ? 1 : 0;
+    count_work(static_cast<int64_t>(at_ - begin));
+  }
+}
+
 void CsvScanner::skip_blank_lines() {
   for (; at_ < text_.size(); ++at_) {
-    if (!is_line_end(text_[at_])) return;
+    if (!is_line_end(text_[at_]) && !skip_comment()) return;
     count_work(1);
+    if (at_ == text_.size()) return;
   }
+}
+
+bool CsvScanner::skip_comment() {
+  if (comment_ == '\0') return false;
+  const size_t begin = text_.find_first_not_of(" \t", at_);
+  if (begin == std::string_view::npos || text_[begin] != comment_) return false;
+  at_ = begin;
+  skip_line();
+  return true;
 }
 
 bool CsvScanner::pass_end() {
   is_row_over_ = true;
+  skip_comment();
   if (at_ == text_.size()) return true;
   if (text_[at_] == separator_) is_row_over_ = false;
   else if (text_.substr(at_, 2) == "\r\n") ++at_;
@@ -64,9 +84,13 @@ bool CsvScanner::pass_end() {
 CsvCell CsvScanner::next_cell() {
   if (at_ < text_.size() && text_[at_] == '"') return quoted_cell();
   const size_t begin = at_;
-  const char separator = separator_;
-  while (at_ < text_.size() && text_[at_] != separator && !is_line_end(text_[at_])) ++at_;
-  const size_t end = at_;
+  const char separator = separator_, comment = comment_;
+  const auto is_within = [&](char c) { return c != separator && !is_line_end(c) && (c != comment || c == '\0'); };
+  while (at_ < text_.size() && is_within(text_[at_])) ++at_;
+  size_t end = at_;
+  if (at_ < text_.size() && text_[at_] == comment && comment != '\0') {
+    while (end > begin && (text_[end - 1] == ' ' || text_[end - 1] == '\t')) --end;
+  }
   pass_end();
   return {text_.substr(begin, end - begin)};
 }

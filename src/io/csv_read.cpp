@@ -67,11 +67,11 @@ bool is_long_int(std::string_view cell) {
 /// A column while it is read. Its numbers, and its truth values, take eight bytes each; the texts are read afterwards.
 class Column {
  public:
-  Column(Context& context, size_t rows) : context_(context), rows_(rows) {}
+  Column(Context& context, size_t rows, char decimal) : context_(context), rows_(rows), decimal_(decimal) {}
 
   void add(size_t row, const CsvCell& cell) {
     if (kind_ == Kind::text) return;
-    const std::string_view text = cell.trimmed();
+    const std::string_view text = decimal_ == '.' ? cell.trimmed() : with_point(cell.trimmed());
     if (kind_ == Kind::integer && add_integer(row, text)) return;
     if (kind_ == Kind::real && add_real(row, text)) return;
     add_other(row, text);
@@ -89,6 +89,13 @@ class Column {
   }
 
  private:
+  /// Returns a cell with points for its decimal marks. A point becomes a mark: it is in no number then.
+  std::string_view with_point(std::string_view cell) {
+    pointed_ = cell;
+    for (char& c : pointed_) c = c == decimal_ ? '.' : c == '.' ? decimal_ : c;  // bounded: by the cell
+    return pointed_;
+  }
+
   enum class Kind { unknown, boolean, integer, real, text };  // unknown: gaps so far
 
   int64_t* integers() { return static_cast<int64_t*>(storage_->data()); }
@@ -150,14 +157,16 @@ class Column {
 
   Context& context_;
   const size_t rows_;
+  const char decimal_;
+  std::string pointed_;
   Kind kind_ = Kind::unknown;
   bool has_gaps_ = false;
   Ref<Storage> storage_;
 };
 
-/// Returns the separator of the first row: of those that tables have, the one that is there most often.
-char separator_of(std::string_view text) {
-  if (const char declared = CsvScanner::declared_separator(text)) return declared;
+/// Returns the separator of the first row: of those that tables have, but for the decimal mark, the one that is there
+/// most often.
+char separator_of(std::string_view text, char decimal) {
   constexpr std::string_view kSeparators = ",;\t|";
   std::array<size_t, kSeparators.size()> counts{};
   bool is_quoted = false;
@@ -166,7 +175,7 @@ char separator_of(std::string_view text) {
     if (c == '"') is_quoted = !is_quoted;
     if (CsvScanner::is_line_end(c) && !is_quoted) break;
     const size_t which = kSeparators.find(c);
-    if (which != std::string_view::npos && !is_quoted) ++counts[which];
+    if (which != std::string_view::npos && !is_quoted && c != decimal) ++counts[which];
   }
   return kSeparators[static_cast<size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin())];
 }
@@ -189,12 +198,15 @@ class Table {
                             static_cast<unsigned char>(text_[at])),
                 {fmt::format("`iconv -f WINDOWS-1252 -t UTF-8 {} > utf8.csv` makes UTF-8 of Latin-1", path)});
     }
-    separator_ = options.separator ? options.separator : path.ends_with(".tsv") ? '\t' : separator_of(text_);
+    if (options_.separator == '\0' && path.ends_with(".tsv")) options_.separator = '\t';
+    if (options_.separator == '\0') options_.separator = CsvScanner::declared_separator(text_);
+    if (options_.separator == '\0')
+      options_.separator = separator_of(CsvScanner(path_, text_, options_, progress_).rest(), options_.decimal);
     find_size();
   }
 
   Value load() {
-    std::vector<Column> columns(names_.size(), Column(context_, rows_));
+    std::vector<Column> columns(names_.size(), Column(context_, rows_, options_.decimal));
     scan([&](size_t row, size_t column, const CsvCell& cell) { columns[column].add(row, cell); });
     std::vector<Collector> texts(names_.size());
     if (std::any_of(columns.begin(), columns.end(), [](const Column& each) { return each.is_text(); })) {
@@ -218,7 +230,7 @@ class Table {
 
   /// Counts the rows, names the columns, and checks that the rows are equally long.
   void find_size() {
-    CsvScanner scanner(path_, text_, separator_, progress_);
+    CsvScanner scanner(path_, text_, options_, progress_);
     const size_t count = scanner.next_row([&](size_t i, const CsvCell& cell) {
       bytes_.add(kBytesOfColumn + 2 * cell.text.size());
       names_.push_back(options_.has_header ? std::string(CsvCell{cell.value()}.trimmed()) : fmt::format("c{}", i));
@@ -248,7 +260,7 @@ class Table {
   }
 
   template <class OnCell> void scan(OnCell&& on_cell) {
-    CsvScanner scanner(path_, text_, separator_, progress_);
+    CsvScanner scanner(path_, text_, options_, progress_);
     if (options_.has_header) scanner.next_row([](size_t, const CsvCell&) {});
     for (size_t row = 0; row < rows_; ++row)
       scanner.next_row([&](size_t column, const CsvCell& cell) { on_cell(row, column, cell); });
@@ -256,10 +268,9 @@ class Table {
 
   Context& context_;
   const std::string& path_;
-  const CsvOptions options_;
+  CsvOptions options_;
   ReadProgress progress_;
   const std::string text_;
-  char separator_ = ',';
   std::vector<std::string> names_;
   GrowingBytes bytes_;  // of the columns
   size_t rows_ = 0;
@@ -267,11 +278,12 @@ class Table {
 
 }  // namespace
 
-char csv_separator(const std::string& text) {
+char csv_mark(const std::string& text, std::string_view parameter) {
   const auto c = static_cast<unsigned char>(text.empty() ? 0 : text[0]);
   if (text.size() != 1 || c >= 0x80 || c == '"' || c == '\n' || c == '\r' || c == '\0')
-    fail_argument(ErrorName::argument_out_of_range, "separator",
-                  fmt::format("a separator is one character such as \",\", \";\" or \"\\t\", not {}", quoted(text)));
+    fail_argument(
+        ErrorName::argument_out_of_range, parameter,
+        fmt::format("a {} is one character such as \",\", \";\" or \"\\t\", not {}", parameter, quoted(text)));
   return text[0];
 }
 

@@ -28,6 +28,14 @@ bool path_exists(const std::string& path) {
   return fs::exists(path, status);
 }
 
+void make_folder(const std::string& path) {
+  std::error_code status;
+  fs::create_directories(path, status);
+  if (!status && fs::is_directory(path, status)) return;
+  fail(ErrorName::cannot_write_file, "cannot make the folder {}: {}", path,
+       status && status != std::errc::not_a_directory ? status.message() : "a file is in the way");
+}
+
 bool matches_pattern(std::string_view name, std::string_view pattern) {
   size_t at = 0, in_pattern = 0;
   size_t star = std::string_view::npos, from_star = 0;  // the last `*`, and where what it stands for ends so far

@@ -12,6 +12,8 @@ namespace tsl {
 void require_path(std::string_view path, std::string_view parameter);
 /// Whether there is a file or a folder.
 bool path_exists(const std::string& path);
+/// Makes a folder, and those around it, unless they are there. Throws Failure (io).
+void make_folder(const std::string& path);
 /// Lists the files of a folder, not its folders, as paths in the order of their bytes. `*` of the pattern stands for
 /// any characters and `?` for one; hidden files are those of a pattern that begins with a point. Throws Failure (io).
 Value list_files(const std::string& folder, const std::string& pattern);

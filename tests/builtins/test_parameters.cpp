@@ -27,7 +27,8 @@ const std::set<std::string> kOthers = {"args",       "assert",       "clock",
                                        "list_files", "input",        "eprint",
                                        "exit",       "env",          "now",
                                        "parse_args", "random_state", "set_random_state",
-                                       "read_bytes", "write_bytes"};
+                                       "read_bytes", "write_bytes",  "mkdir",
+                                       "sleep"};
 
 /// An argument that fits a parameter, by "function.parameter", else by "parameter".
 const std::map<std::string, std::string> kFitting = {
@@ -82,6 +83,7 @@ const std::map<std::string, std::string> kFitting = {
     {"new", "\"c\""},
     {"from_json.text", "\"[1]\""},
     {"parse_time.text", "\"2024-01-31\""},
+    {"parse_time.format", "\"%Y-%m-%d\""},
     {"indent", "2"},
     {"seconds", "3.0"},
     {"format", "\"%Y\""},

@@ -11,8 +11,9 @@ using namespace tsl;
 namespace {
 
 /// Functions that choose, move, compare, draw or show elements, and whose other arguments are not computed with x.
-const std::set<std::string> kAlone = {"bit_and", "bit_or", "bit_xor", "left_shift", "right_shift", "choice",
-                                      "gather",  "take",   "nn.rnn",  "nn.gru",     "nn.lstm",     "optim.accumulate"};
+const std::set<std::string> kAlone = {"bit_and", "bit_or",           "bit_xor", "left_shift", "right_shift",
+                                      "choice",  "gather",           "take",    "nn.rnn",     "nn.gru",
+                                      "nn.lstm", "optim.accumulate", "gcd",     "lcm",        "nn.batches"};
 
 /// Definitions for the calls. of_x(), of_p() and of_none() call the members of a distribution; shown() writes all
 /// digits, and dtypes that no argument has.

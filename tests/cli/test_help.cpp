@@ -108,3 +108,8 @@ TEST_CASE("completion scripts and the man page name each command and option") {
   }
   CHECK(run({"generate", "tcsh"}).code == 2);
 }
+
+TEST_CASE("tsl help finds functions for a word that names nothing") {
+  CHECK_THAT(run({"help", "pooling"}).out, Contains("functions for 'pooling':\n  max_pool2d "));
+  CHECK(run({"help", "pooling"}).code == 0);
+}

@@ -647,6 +647,39 @@ TEST_CASE("a limit on memory is an error with sizes and the line, and the sessio
   CHECK(run({"--cuda-graphs", "never", "-e", "1"}).code == 2);
 }
 
+// ---- tsl new, tsl doctor ---------------------------------------------------------------------------------------
+
+TEST_CASE("tsl new makes a program that runs and passes its tests") {
+  const fs::path folder = fs::temp_directory_path() / ("tsl_cli_new_" + std::to_string(getpid()));
+  fs::remove_all(folder);
+  const fs::path before = fs::current_path();
+  CHECK(run({"new", folder.string()}).code == 0);
+  fs::current_path(folder);
+  CHECK(run({"main.tsl"}).out == "loss 0.0086\ny = 2.00 * x + 1.01\nat x = 5: 11.0\n");
+  CHECK(run({"test", "test_model.tsl"}).code == 0);
+  CHECK(run({"fmt", "--check", "."}).code == 0);
+  CHECK(run({"--check", "main.tsl"}).code == 0);
+  CHECK(fs::exists("README.md"));
+  fs::current_path(before);
+  const Outcome again = run({"new", folder.string()});
+  CHECK(again.code == 1);
+  CHECK(again.err.find("exists already: tsl new makes a new folder") != std::string::npos);
+  fs::remove_all(folder);
+}
+
+TEST_CASE("tsl doctor says what is found, and what to do about what is missing") {
+  const Outcome outcome = run({"doctor"});
+  CHECK(outcome.code == 0);
+  for (const char* part : {"\nok  threads ", "instructions ", "memory ", "cache "})
+    CHECK(outcome.out.find(part) != std::string::npos);
+  const bool is_missing = outcome.out.find("--  ") != std::string::npos;
+  CHECK(is_missing == (outcome.out.find("missing\n") != std::string::npos ||
+                       outcome.out.find("missing (optional)\n") != std::string::npos ||
+                       outcome.out.find("What to do:\n  - ") != std::string::npos));
+  CHECK((outcome.out.find("What to do:\n  - ") != std::string::npos ||
+         outcome.out.find("\nNothing is missing.\n") != std::string::npos));
+}
+
 // ---- tsl cache -------------------------------------------------------------------------------------------------
 
 #ifdef TSL_HAS_CUDA
