@@ -1,12 +1,10 @@
 // Fourier transforms along the last axis, by cuFFT.
 
-#include <map>
-#include <mutex>
 #include <string>
 #include <tuple>
-#include <vector>
 
 #include "backend/cuda/libraries/cufft.h"
+#include "backend/cuda/libraries/handle.h"
 #include "backend/cuda/libraries/libraries.h"
 #include "backend/cuda/libraries/optional_library.h"
 #include "backend/cuda/libraries/own_kernel.h"
@@ -30,49 +28,21 @@ struct FftPlan {
   size_t work_bytes = 0;
 };
 
-/// A plan that one kernel uses. Plans are kept for others until the process ends: to destroy one frees memory, which
-/// waits for the device and ends recordings.
-class UsedPlan {
+/// A plan that one kernel uses: its type, the extent and the number of transforms.
+class UsedPlan : public Kept<FftPlan, std::tuple<int, int64_t, int64_t>> {
  public:
   UsedPlan(const Transformer& transformer, int type, int64_t n, int64_t rows)
-      : key_(transformer.gpu.device.ordinal(), type, n, rows) {
-    const std::lock_guard lock(mutex());
-    std::vector<FftPlan>& kept = all_kept()[key_];
-    if (!kept.empty()) {
-      made_ = kept.back();
-      kept.pop_back();
-      return;
-    }
-    const Cufft& library = transformer.library;
-    library.check(library.cufftCreate(&made_.plan), "starting");
-    library.check(library.cufftSetAutoAllocation(made_.plan, 0), "starting");
-    long long length = n;
-    library.check(library.cufftMakePlanMany64(made_.plan, 1, &length, nullptr, 1, n, nullptr, 1, n, type, rows,
-                                              &made_.work_bytes),
-                  "planning a transform");
-  }
-  ~UsedPlan() {
-    const std::lock_guard lock(mutex());
-    all_kept()[key_].push_back(made_);
-  }
-  UsedPlan(const UsedPlan&) = delete;
-  UsedPlan& operator=(const UsedPlan&) = delete;
-  cufft::Plan plan() const { return made_.plan; }
-  size_t work_bytes() const { return made_.work_bytes; }
-
- private:
-  using Key = std::tuple<int, int, int64_t, int64_t>;
-  static std::mutex& mutex() {
-    static std::mutex mutex;
-    return mutex;
-  }
-  static std::map<Key, std::vector<FftPlan>>& all_kept() {
-    static auto& kept = *new std::map<Key, std::vector<FftPlan>>;
-    return kept;
-  }
-
-  const Key key_;
-  FftPlan made_;
+      : Kept(transformer.gpu.device, {type, n, rows}, [&](FftPlan* made) {
+          const Cufft& library = transformer.library;
+          library.check(library.cufftCreate(&made->plan), "starting");
+          library.check(library.cufftSetAutoAllocation(made->plan, 0), "starting");
+          long long length = n;
+          library.check(library.cufftMakePlanMany64(made->plan, 1, &length, nullptr, 1, n, nullptr, 1, n, type, rows,
+                                                    &made->work_bytes),
+                        "planning a transform");
+        }) {}
+  cufft::Plan plan() const { return get().plan; }
+  size_t work_bytes() const { return get().work_bytes; }
 };
 
 /// What differs between the three ops.

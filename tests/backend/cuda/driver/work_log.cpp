@@ -361,6 +361,16 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+/// Returns the moments in which any kernel of a sorted list runs: kernels of a graph may overlap.
+uint64_t busy_ticks(const std::vector<Timeline::DeviceWork>& work) {
+  uint64_t busy = 0, until = 0;
+  for (const Timeline::DeviceWork& each : work) {
+    busy += each.end - std::min(each.end, std::max(each.begin, until));
+    until = std::max(until, each.end);
+  }
+  return busy;
+}
+
 }  // namespace
 
 TEST_CASE("products of cuBLASLt are attributed, one by one and in graphs", "[cuda][profile][real]") {
@@ -409,32 +419,32 @@ TEST_CASE("the times of long kernels in graphs are those of CUDA events around t
   const std::vector<Tensor> inputs = {profiled.tensor({kRows, kColumns}), profiled.tensor({kRows, kColumns})};
   const auto plan = prepare_plan(profiled.gpu, graph::compile(chain(kRows, kColumns)));
   for (int i = 0; i < 3; ++i) run(*plan, inputs);
-  profiled.timeline.flush();
-  profiled.recorder.work.clear();
   const Driver& driver = profiled.gpu.device.driver();
   CUevent begin = nullptr, end = nullptr;
   driver.cuEventCreate(&begin, CU_EVENT_DEFAULT);
   driver.cuEventCreate(&end, CU_EVENT_DEFAULT);
-  run(*plan, inputs);  // so that the GPU is busy when the first event is recorded
-  driver.cuEventRecord(begin, profiled.gpu.device.stream());
-  for (int i = 0; i < kRuns; ++i) run(*plan, inputs);
-  driver.cuEventRecord(end, profiled.gpu.device.stream());
-  profiled.timeline.flush();
-  float milliseconds = 0;
-  REQUIRE(driver.cuEventElapsedTime(&milliseconds, begin, end) == CUDA_SUCCESS);
-  // Moments in which any kernel runs: kernels of a graph may overlap.
-  std::vector<Timeline::DeviceWork> work = profiled.recorder.work;
-  std::sort(work.begin(), work.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
-  work.erase(work.begin(), work.begin() + static_cast<ptrdiff_t>(work.size() / (kRuns + 1)));  // of the first run
-  uint64_t busy = 0, until = 0;
-  for (const Timeline::DeviceWork& each : work) {
-    busy += each.end - std::min(each.end, std::max(each.begin, until));
-    until = std::max(until, each.end);
+  // The least of several: other processes that use the GPU add time between kernels, which events count.
+  double kernels = 0, events = INFINITY;
+  for (int i = 0; i < 5; ++i) {
+    profiled.timeline.flush();
+    profiled.recorder.work.clear();
+    run(*plan, inputs);  // so that the GPU is busy when the first event is recorded
+    driver.cuEventRecord(begin, profiled.gpu.device.stream());
+    for (int j = 0; j < kRuns; ++j) run(*plan, inputs);
+    driver.cuEventRecord(end, profiled.gpu.device.stream());
+    profiled.timeline.flush();
+    float milliseconds = 0;
+    REQUIRE(driver.cuEventElapsedTime(&milliseconds, begin, end) == CUDA_SUCCESS);
+    if (milliseconds >= events) continue;
+    events = milliseconds;
+    std::vector<Timeline::DeviceWork> work = profiled.recorder.work;
+    std::sort(work.begin(), work.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    work.erase(work.begin(), work.begin() + static_cast<ptrdiff_t>(work.size() / (kRuns + 1)));  // of the first run
+    const auto ticks = static_cast<double>(profiled.timeline.ticks_at(1'000'000'000) - profiled.timeline.ticks_at(0));
+    kernels = static_cast<double>(busy_ticks(work)) / ticks * 1e3;
   }
-  const double seconds = static_cast<double>(busy) /
-                         static_cast<double>(profiled.timeline.ticks_at(1'000'000'000) - profiled.timeline.ticks_at(0));
-  std::cout << "[profile] kernels " << seconds * 1e3 << " ms, events " << milliseconds << " ms\n";
-  CHECK(std::abs(seconds * 1e3 - milliseconds) < 0.02 * milliseconds);
+  std::cout << "[profile] kernels " << kernels << " ms, events " << events << " ms\n";
+  CHECK(std::abs(kernels - events) < 0.02 * events);
 }
 
 TEST_CASE("what a profile costs", "[cuda][profile][real]") {
