@@ -32,6 +32,11 @@ endif()
 
 if(TSL_PYTHON)
   tsl_script_test(sweep ${TSL_PYTHON} tests/python/test_sweep.py)
+  if(TARGET tsl_gloo)
+    tsl_script_test(ranks ${TSL_PYTHON} tests/ranks/run.py ${PROJECT_BINARY_DIR})
+    tsl_script_test(ranks_random ${TSL_PYTHON} tests/ranks/random_programs.py ${PROJECT_BINARY_DIR} 50)
+    set_tests_properties(ranks ranks_random PROPERTIES COST 60)
+  endif()
   # Programs that are killed, or lose their power, as they save: at more moments in tools/check --long saves.
   tsl_script_test(killed_saves ${TSL_PYTHON} tests/files/killed_saves.py $<TARGET_FILE:tsl>)
   if(NOT TSL_SANITIZE)  # which must be loaded first

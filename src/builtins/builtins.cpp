@@ -20,7 +20,7 @@ std::vector<Builtin> join(std::initializer_list<std::span<const Builtin>> famili
 std::span<const Builtin> tensor_builtins() {
   static const auto& all = *new std::vector<Builtin>(
       join({create_builtins(), dtype_builtins(), shape_builtins(), reduce_builtins(), order_builtins(),
-            index_builtins(), linear_algebra_builtins(), fourier_builtins(), neural_builtins()}));
+            index_builtins(), linear_algebra_builtins(), fourier_builtins(), neural_builtins(), world_builtins()}));
   return all;
 }
 

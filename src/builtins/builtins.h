@@ -22,6 +22,7 @@ std::span<const Builtin> index_builtins();
 std::span<const Builtin> linear_algebra_builtins();
 std::span<const Builtin> fourier_builtins();
 std::span<const Builtin> neural_builtins();
+std::span<const Builtin> world_builtins();  // between ranks
 
 std::span<const Builtin> value_builtins();       // print, len, str, int, type, …
 std::span<const Builtin> help_builtins();        // help

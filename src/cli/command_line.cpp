@@ -60,6 +60,14 @@ void add_general_options(CLI::App& app, Command& command, std::string& code, std
     app.option_defaults()->group(option.group);
     add_engine_option(app, option, command.engine, profile);
   }
+  app.option_defaults()->group("Ranks");
+  constexpr int kMostRanks = 1024;
+  app.add_option("--ranks", command.ranks.count,
+                 "Run the script as N processes of this host, which `import world` connects")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMostRanks).description(""));
+  app.add_flag("--all-ranks", command.ranks.shows_all,
+               "Show what all ranks print, each line with its rank; else rank 0's");
   app.option_defaults()->group("Messages");
   add_choice(app, "--color", {"auto", "always", "never"}, "Colour in messages",
              [&](const std::string& when) { command.color = when; });

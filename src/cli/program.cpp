@@ -17,6 +17,7 @@
 #include "engine/run_reports.h"
 #include "prompt/session.h"
 #include "vm/interpreter.h"
+#include "world/group.h"
 
 namespace tsl {
 
@@ -151,6 +152,14 @@ void show_progress(Engine& engine) {
   };
 }
 
+/// Starts the ranks of a command that runs a script.
+int start_ranks(char** argv, const Command& command) {
+  if (command.kind == Command::Kind::script || command.kind == Command::Kind::code)
+    return run_ranks(argv, command.ranks);
+  std::cerr << "tsl: --ranks needs a script, or code after -e\n";
+  return kExitUsage;
+}
+
 int run_command(int argc, char** argv) {
   Command command;
   const int settled = parse_command(argc, argv, command);
@@ -164,6 +173,9 @@ int run_command(int argc, char** argv) {
   if (command.kind == Command::Kind::generate) return run_generate(command.generate);
   if (command.kind == Command::Kind::format) return run_format(command.format, wants_color(command.color));
   if (command.kind == Command::Kind::test) return run_tests(command.test, command.engine);
+
+  const bool is_rank = std::getenv("TSL_RANK") != nullptr;
+  if (command.ranks.count > 1 && !is_rank) return start_ranks(argv, command);
 
   const bool is_piped = command.kind == Command::Kind::prompt && !command.interactive && isatty(STDIN_FILENO) == 0;
   if (is_piped) command.kind = Command::Kind::input;  // tsl < script
@@ -188,7 +200,11 @@ int run_command(int argc, char** argv) {
   int code = 0;
   try {
     run_main(command, engine);
-  } catch (const Failure& failure) { code = report_error(failure.error(), engine.sources(), form); }
+    world::Group::leave("its program has ended");
+  } catch (const Failure& failure) {
+    code = report_error(failure.error(), engine.sources(), form);
+    world::Group::leave(failure.error().message);
+  }
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
   if (wants_prompt && !command.check && code != kExitInterrupted) {
     code = prompt::run_session(engine, color, [&](const Error& error) { show(error, engine.sources(), form); });

@@ -50,6 +50,12 @@ struct FormatCommand {
   bool check = false;  // write nothing, name what is not formatted
 };
 
+/// The options of `tsl --ranks`.
+struct RanksCommand {
+  int count = 1;
+  bool shows_all = false;  // what all ranks print, not rank 0 alone
+};
+
 struct Command {
   enum class Kind {
     script,
@@ -76,6 +82,7 @@ struct Command {
   std::string help_name;  // help: "" for all commands
   std::string generate;   // generate: what to print
   std::string new_name;   // make: the folder
+  RanksCommand ranks;
   EngineOptions engine;
   std::string color = "auto";
   bool check = false;        // only look for errors
@@ -92,6 +99,10 @@ int parse_command(int argc, char** argv, Command& command);
 
 /// Runs the program, from the command line to the exit code.
 int run_program(int argc, char** argv);
+
+/// Runs the program with these arguments once for each rank, as processes of their own. Returns the exit code of the
+/// first that has failed.
+int run_ranks(char** arguments, const RanksCommand& command);
 
 /// Runs the scripts under the paths on every tier, and compares their output with their `# expect` comments.
 int run_tests(const TestCommand& command, const EngineOptions& options);

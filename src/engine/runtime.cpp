@@ -12,6 +12,7 @@
 
 #include "base/error_names.h"
 #include "engine/backends.h"
+#include "engine/collectives.h"
 #include "engine/engine.h"
 #include "io/json.h"
 #include "jit/whole_functions.h"
@@ -22,6 +23,7 @@
 #include "value/numbers.h"
 #include "value/value_walk.h"
 #include "vm/interpreter.h"
+#include "world/group.h"
 
 namespace tsl {
 
@@ -39,6 +41,24 @@ Attrs without_symbols(Attrs attrs) {
 
 std::string missing_for(const exec::BackendEntry& backend, Device device) {
   return backend.missing ? backend.missing(device.ordinal) : std::string();
+}
+
+/// Returns the number of this process's GPU: the ranks of a host take one each. What contradicts itself is an error
+/// where a program asks for its rank.
+int ordinal_of_rank() {
+  try {
+    return world::Group::of_process().place().local_rank;
+  } catch (const Failure&) { return 0; }
+}
+
+/// Fails if the host has GPUs, but none for the rank whose GPU would be this one.
+void require_gpu_for_rank(const exec::BackendEntry& backend, int ordinal) {
+  if (ordinal == 0) return;
+  try {
+    backend.probe(0);
+  } catch (const exec::NoDevice&) { return; }
+  fail_with(ErrorName::no_device, fmt::format("rank {} of this host has no GPU of its own", ordinal),
+            {"start as many ranks on a host as it has GPUs, or all of them with `--device cpu`"});
 }
 
 /// Writes a line once a process, for the first of its engines.
@@ -161,9 +181,10 @@ void EngineRuntime::choose_device(Device device) {
 /// cannot be used, or lacks something, is worth a line, since a program takes longer without it.
 Device EngineRuntime::find_device() {
   if (!context_.permissions().gpus) return {};
+  const int ordinal = context_.permissions().environment ? ordinal_of_rank() : 0;
   for (const exec::BackendRegistry::Row& row : backends_.rows()) {
     if (!row.entry.is_default_place) continue;
-    const Device device{row.backend, 0};
+    const Device device{row.backend, static_cast<uint8_t>(ordinal)};
     if (options_.open_backend) return device;
     try {
       row.entry.probe(device.ordinal);
@@ -171,6 +192,7 @@ Device EngineRuntime::find_device() {
       if (missing.empty()) return device;
       say_once(context_, fmt::format("tsl: tensors are on the CPU, not on {}: {}\n", to_string(device), missing));
     } catch (const exec::NoDevice& none) {
+      require_gpu_for_rank(row.entry, ordinal);
       log("device", fmt::format("tensors are on the CPU: {}", none.what()));
     } catch (const Failure& unusable) {
       say_once(context_, fmt::format("tsl: tensors are on the CPU: {}\n", unusable.what()));
@@ -350,6 +372,10 @@ void EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, cons
     results[0] = move(operands[0].tensor, attrs);
     return;
   }
+  if (op.traits.ordering == Ordering::program) {
+    results[0] = call_ranks(op.op, operands[0].tensor, attrs);
+    return;
+  }
   const Device device = device_of(operands);
   if (trace()) trace()->enter_device(device);
   if (trace()) return trace()->record(op, operands, attrs, types, origin(), device, results);
@@ -364,6 +390,36 @@ void EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, cons
   }
   if (!options_.check_nan) return;
   for (const Tensor& result : results) nan_check_.check(op, operands, result);
+}
+
+namespace {
+
+/// Performs the op of a call that a trace has recorded: its number, operand, attributes and line.
+Value perform_recorded_collective(Context& context, std::span<Value> args) {
+  const auto op = static_cast<Op>(args[0].integer());
+  const Attrs attrs{.start = args[2].integer(), .count = args[3].integer()};
+  return Value(context.runtime().perform_collective(op, args[1].tensor(), attrs, args[4].as<String>().text));
+}
+
+}  // namespace
+
+Tensor EngineRuntime::call_ranks(Op op, const Tensor& x, const Attrs& attrs) {
+  const std::string where = context_.sources().location(location().span);
+  if (!trace()) return perform_collective(op, x, attrs, where);
+  const Value outcome = trace()->perform(
+      perform_recorded_collective,
+      {Value(static_cast<int64_t>(op)), Value(x), from_dim(attrs.start), from_dim(attrs.count), make_string(where)});
+  return outcome.tensor();
+}
+
+Tensor EngineRuntime::perform_collective(Op op, const Tensor& x, const Attrs& attrs, const std::string& where) {
+  Tensor contiguous = x;
+  if (!x.layout().is_contiguous()) {
+    const Operand operand(x);
+    const TensorType type{x.dtype(), tsl::without_symbols(x.shape())};
+    eager_.run(op_def(Op::copy), {&operand, 1}, {}, {&type, 1}, x.device(), false, {&contiguous, 1});
+  }
+  return tsl::perform_collective(devices_, host_.allocator(), op_def(op), contiguous, without_symbols(attrs), where);
 }
 
 Tensor EngineRuntime::move(const Tensor& tensor, const Attrs& attrs) {

@@ -60,6 +60,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   void seed(uint64_t seed) override;
   void effect_print(Value value) override;
   Value effect(EffectFunction run, std::vector<Value> args) override;
+  Tensor perform_collective(Op op, const Tensor& x, const Attrs& attrs, const std::string& where) override;
   void wait() override { devices_.wait(); }
   Counters counters(Device device) override { return devices_.counters(device); }
   TraceCounts trace_counts() const override { return regions_.counts(); }
@@ -124,6 +125,8 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
              std::span<const Tensor> results) override;
   Tensor move(const Tensor& tensor, const Attrs& attrs);
+  /// Calls an op between ranks: at once, or whenever the compiled region runs, once.
+  Tensor call_ranks(Op op, const Tensor& x, const Attrs& attrs);
   /// Gives a host read its line in the profile.
   void locate_read();
   int64_t tensor_limit(Device device) override;

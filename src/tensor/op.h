@@ -92,6 +92,11 @@ enum class Op : uint16_t {
   attention_grad,  // query, key, value, both results of attention, gradient of the first -> of query, key, value
   // transfers between devices; never nodes, since a graph has one device
   to_device,  // x; device; contiguous
+  // between the ranks of a world, in the order of the program; count (of ranks); never nodes: the engine performs them
+  gather_ranks,    // x -> [count, …]: what each rank has
+  exchange_ranks,  // [count, …] -> the same: row i goes to rank i, and comes from rank i
+  broadcast_rank,  // x; start (the rank that sends it) -> that rank's x
+  shift_ranks,     // x; start: x of the rank that is so many before this one, around the ring
   // a result of an op that has several: see graph::Node::result
   result,
   count_,

@@ -19,6 +19,7 @@ const std::vector<OpDef>& table() {
     rows::add_eigenvalues(t);
     rows::add_fourier(t);
     rows::add_attention(t);
+    rows::add_collectives(t);
     return t.rows();
   }());
   return table;

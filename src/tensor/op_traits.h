@@ -67,6 +67,12 @@ enum class Category : uint8_t {
 };
 std::string_view name_of(Category category);
 
+/// Whether calls may be merged, removed or moved past one another.
+enum class Ordering : uint8_t {
+  free,     // as long as operands are computed before results
+  program,  // no: the ranks of a world make them in the order of the program
+};
+
 /// How an op fails depending on its operands' elements.
 struct OpFailure {
   bool integers_only;  // a call whose result is a float never fails
@@ -91,6 +97,7 @@ struct OpTraits {
   /// Operations for each element of f32, beside those of an addition (cost.cpp); none: nobody can tell.
   Given<std::optional<double>> operations;
   Given<const OpFailure*> failure;  // null: no call fails
+  Given<Ordering> ordering;
 };
 
 /// Returns the traits of an op on tensors that is never fused, writes fresh memory, and takes any elements.
@@ -102,7 +109,8 @@ constexpr OpTraits unfused_traits(Category category, AxisUse axis, std::optional
           .needs = InputNeed::nothing,
           .category = category,
           .operations = operations,
-          .failure = nullptr};
+          .failure = nullptr,
+          .ordering = Ordering::free};
 }
 
 }  // namespace tsl

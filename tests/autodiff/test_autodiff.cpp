@@ -206,6 +206,11 @@ const std::map<Op, Use>& written_uses() {
       {Op::as_strided, {{"written(x) * written(x)"}}},  // in the derivative of assign_view
       {Op::to_device, {{"(x ** 2).to(x.device)"}}},     // between devices: test_devices.cpp
       {Op::fold_windows, {{"windows(x, 0, 2) ** 3"}}},  // in the derivative of windows
+      // In a world of one; between ranks: tests/ranks.
+      {Op::gather_ranks, {{"gather_ranks(x) ** 2"}}},
+      {Op::exchange_ranks, {{"exchange_ranks(x[nil]) ** 2"}}},
+      {Op::broadcast_rank, {{"broadcast_rank(x) ** 2"}}},
+      {Op::shift_ranks, {{"shift_ranks(x) ** 2"}}},
   };
   return table;
 }

@@ -144,6 +144,11 @@ std::vector<MatrixCase> matrix_cases() {
        returned("grad(fn(z) = sum(flash_attention(stack([a, z]), z[nil], b[nil], window_size: 2)))(b * 2)")},
       {Op::to_device,
        returned("a.to(a.device) + b.T.to(\"cpu\").to(b.device).T")},  // between devices: test_devices.cpp
+      // In a world of one; between ranks: tests/ranks.
+      {Op::gather_ranks, returned("gather_ranks(a)")},
+      {Op::exchange_ranks, returned("exchange_ranks(b.T[nil])")},
+      {Op::broadcast_rank, returned("broadcast_rank(a.T)")},
+      {Op::shift_ranks, returned("shift_ranks(b, 3)")},
   };
   cases.insert(cases.end(), std::begin(others), std::end(others));
   return cases;

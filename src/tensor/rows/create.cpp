@@ -70,7 +70,8 @@ constexpr OpTraits source_traits(Category category, double cost) {
           .needs = InputNeed::nothing,
           .category = category,
           .operations = cost,
-          .failure = nullptr};
+          .failure = nullptr,
+          .ordering = Ordering::free};
 }
 
 }  // namespace

@@ -122,7 +122,8 @@ constexpr OpTraits elementwise_traits(OperandRule operands, double cost, const O
           .needs = InputNeed::nothing,
           .category = Category::pointwise,
           .operations = cost,
-          .failure = failure};
+          .failure = failure,
+          .ordering = Ordering::free};
 }
 
 void add_attributed(Table& table) {

@@ -171,7 +171,8 @@ constexpr OpTraits kScatterTraits = {.fuses_as = FusesAs::nothing,
                                      .needs = InputNeed::index,
                                      .category = Category::indexing,
                                      .operations = std::nullopt,
-                                     .failure = &kIndexOutOfRange};
+                                     .failure = &kIndexOutOfRange,
+                                     .ordering = Ordering::free};
 
 }  // namespace
 
@@ -187,7 +188,8 @@ void add_indexing(Table& table) {
                         .needs = InputNeed::index,
                         .category = Category::indexing,
                         .operations = 1.0,
-                        .failure = &kIndexOutOfRange},
+                        .failure = &kIndexOutOfRange,
+                        .ordering = Ordering::free},
              .arity = 2,
              .prepare = prepare_take,
              .infer = infer_take,
@@ -222,7 +224,8 @@ void add_indexing(Table& table) {
                         .needs = InputNeed::trues,
                         .category = Category::indexing,
                         .operations = std::nullopt,
-                        .failure = nullptr},
+                        .failure = nullptr,
+                        .ordering = Ordering::free},
              .arity = 1,
              .infer = infer_nonzero});
 }

@@ -38,6 +38,7 @@ void add_linear_algebra(Table& table);
 void add_eigenvalues(Table& table);
 void add_fourier(Table& table);
 void add_attention(Table& table);
+void add_collectives(Table& table);
 
 // Helpers of `prepare` rules.
 // -----------------------------------------------------------------------------------------

@@ -1,0 +1,298 @@
+#include "world/group.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error_names.h"
+#include "base/run_watch.h"
+#include "world/module.h"
+
+namespace tsl::world {
+
+namespace {
+
+constexpr double kJoinSeconds = 60, kConnectSeconds = 20;
+/// A rank writes a file each second, and counts as hanging if it has not done so for this long.
+constexpr double kSilentSeconds = 8;
+constexpr std::chrono::milliseconds kBeat{1000}, kLook{20};
+
+/// What a rank is about to do, as the others receive it.
+struct Announcement {
+  uint64_t number = 0;
+  std::array<char, 160> call{};
+  std::array<char, 96> where{};
+};
+
+template <size_t N> void copy_text(std::array<char, N>& out, std::string_view text) {
+  const size_t bytes = std::min(text.size(), N - 1);
+  std::copy_n(text.data(), bytes, out.data());
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+/// Makes a folder that other users of the host cannot enter.
+void make_folder(const std::string& folder) {
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), ignored);
+  mkdir(folder.c_str(), S_IRWXU);
+  struct stat found = {};
+  if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != getuid() ||
+      access(folder.c_str(), W_OK) != 0)
+    fail(ErrorName::ranks_unavailable, "the ranks cannot use the folder {}: it must be this user's own", folder);
+}
+
+std::string path_in(const std::string& folder, const char* kind, int rank) {
+  return folder + "/" + kind + "-" + std::to_string(rank);
+}
+
+/// Returns the pieces for other ranks that have bytes.
+std::vector<Piece> without_own(int rank, std::span<const Piece> pieces) {
+  std::vector<Piece> others;
+  std::copy_if(pieces.begin(), pieces.end(), std::back_inserter(others),
+               [&](const Piece& piece) { return piece.rank != rank && piece.bytes > 0; });
+  return others;
+}
+
+const Piece* find(std::span<const Piece> pieces, int rank) {
+  const auto at = std::find_if(pieces.begin(), pieces.end(), [&](const Piece& piece) { return piece.rank == rank; });
+  return at == pieces.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+std::atomic<const Group*> Group::known_{nullptr};
+
+Group& Group::of_process() {
+  static Group group(membership_of([](const char* name) -> const char* { return std::getenv(name); }));
+  known_ = &group;
+  return group;
+}
+
+Group::Group(Membership place) : place_(std::move(place)), beats_(static_cast<size_t>(place_.size)) {}
+
+Group::~Group() {
+  if (known_ == this) known_ = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    is_ending_ = true;
+  }
+  changed_.notify_all();
+  if (watcher_.joinable()) watcher_.join();
+}
+
+std::string Group::path_of(const char* kind, int rank) const { return path_in(place_.folder, kind, rank); }
+
+void Group::join() {
+  if (transport_ || size() == 1) return;
+  make_folder(place_.folder);
+  enter();
+  wait_for_others();
+  const char* const host = std::getenv("TSL_HOST");
+  transport_ = connect({.rank = rank(),
+                        .size = size(),
+                        .folder = place_.folder,
+                        .host = host                          ? host
+                                : place_.local_size == size() ? "127.0.0.1"
+                                                              : "",
+                        .join_seconds = kConnectSeconds});
+  watcher_ = std::thread([this] { watch(); });
+}
+
+/// Makes this rank's file, which must be the first of its name.
+void Group::enter() const {
+  const std::string path = path_of("rank", rank());
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file >= 0) {
+    close(file);
+    return;
+  }
+  if (errno != EEXIST) fail(ErrorName::ranks_unavailable, "cannot write {}: {}", path, std::strerror(errno));
+  fail_with(ErrorName::ranks_unavailable,
+            fmt::format("{} is there already: another process is rank {}, or an earlier run has left it", path, rank()),
+            {fmt::format("remove {}, or set {} to a new folder", place_.folder, kFolderVariable)});
+}
+
+void Group::wait_for_others() const {
+  const double begin = now();
+  for (int other = 0; other < size(); ++other) {
+    std::error_code ignored;
+    while (!std::filesystem::exists(path_of("rank", other), ignored)) {
+      for (int rank = 0; rank < size(); ++rank) {
+        if (const std::string reason = reason_of(rank); !reason.empty()) fail_lost(rank, reason);
+      }
+      if (now() - begin > kJoinSeconds)
+        fail(ErrorName::rank_lost, "rank {} of {} has not come to {} within {:.0f} seconds{}", other, size(),
+             place_.folder, kJoinSeconds, waiting());
+      poll_stop();
+      std::this_thread::sleep_for(kLook);
+    }
+  }
+}
+
+// ---- Exchanges ----------------------------------------------------------------------------------------------------
+
+void Group::exchange(std::span<const Piece> sent, std::span<const Piece> received) {
+  const Piece *const from = find(sent, rank()), *const to = find(received, rank());
+  if (from && to && from->bytes > 0) std::memmove(to->data, from->data, from->bytes);
+  if (size() == 1) return;
+  join();
+  if (is_broken_) fail(ErrorName::rank_lost, "the ranks are not connected any more, after an error before this one");
+  run(without_own(rank(), sent), without_own(rank(), received));
+}
+
+void Group::run(std::span<const Piece> sent, std::span<const Piece> received) {
+  RunWatch* const watch = RunWatch::current();
+  {
+    const std::lock_guard lock(mutex_);
+    must_stop_ = [watch] {
+      if (!watch || !watch->is_pending()) return false;
+      try {
+        watch->check_time();
+      } catch (const Failure&) { return true; }
+      return false;
+    };
+  }
+  changed_.notify_all();
+  const std::string problem = transport_->exchange(sent, received);
+  {
+    const std::lock_guard lock(mutex_);
+    must_stop_ = nullptr;
+  }
+  if (problem.empty()) return;
+  is_broken_ = true;
+  poll_stop();
+  fail_exchange(problem);
+}
+
+/// Fails with the rank that has ended, if one has said so, and with what this rank was waiting for.
+void Group::fail_exchange(const std::string& why) {
+  if (const int silent = silent_; silent >= 0)
+    fail(ErrorName::rank_lost, "rank {} has not answered for {:.0f} seconds{}", silent, kSilentSeconds, waiting());
+  constexpr int kTries = 50;  // for a second: a rank that ends says why once its connections are closed
+  for (int i = 0; i < kTries; ++i) {
+    for (int other = 0; other < size(); ++other) {
+      if (const std::string reason = other == rank() ? "" : reason_of(other); !reason.empty()) fail_lost(other, reason);
+    }
+    std::this_thread::sleep_for(kLook);
+  }
+  fail(ErrorName::rank_lost, "a rank has ended{}: {}", waiting(), why);
+}
+
+void Group::fail_lost(int rank, std::string_view why) const {
+  fail(ErrorName::rank_lost, "rank {} has ended{}: {}", rank, waiting(), why);
+}
+
+/// Returns what this rank waits for, as a part of a message.
+std::string Group::waiting() const { return waits_for_.empty() ? "" : ", while this rank waits in " + waits_for_; }
+
+void Group::agree(std::string_view call, std::string_view where) {
+  if (size() == 1) return;
+  Announcement own;
+  own.number = calls_++;
+  copy_text(own.call, call);
+  copy_text(own.where, where);
+  waits_for_ = fmt::format("`{}` at {}", call, where);
+  std::vector<Announcement> all(static_cast<size_t>(size()));
+  std::vector<Piece> sent, received;
+  for (int i = 0; i < size(); ++i) {
+    sent.push_back({i, reinterpret_cast<std::byte*>(&own), sizeof(own)});
+    received.push_back({i, reinterpret_cast<std::byte*>(&all[static_cast<size_t>(i)]), sizeof(own)});
+  }
+  exchange(sent, received);
+  const auto other = std::find_if(all.begin(), all.end(), [&](const Announcement& each) {
+    return each.number != all[0].number || each.call != all[0].call;
+  });
+  if (other == all.end()) return;
+  is_broken_ = true;
+  const auto told = [&](const Announcement& each) {
+    return fmt::format("rank {} calls `{}` at {}", &each - all.data(), each.call.data(), each.where.data());
+  };
+  fail_with(ErrorName::ranks_disagree, fmt::format("the ranks do different things: {}, {}", told(all[0]), told(*other)),
+            {"every rank must make the same calls with the same shapes, in the same order"});
+}
+
+// ---- Life and death -----------------------------------------------------------------------------------------------
+
+void Group::leave(std::string_view why) {
+  const Group* const group = known_;
+  if (!group || group->size() == 1) return;
+  try {
+    make_folder(group->place().folder);
+  } catch (const Failure&) { return; }
+  store_end(group->place().folder, group->rank(), why);
+  group->clear();
+}
+
+/// Removes the files of ranks that have all ended, from a folder that this process has chosen.
+void Group::clear() const {
+  if (!place_.owns_folder) return;
+  std::error_code ignored;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (!std::filesystem::exists(path_of("ended", rank), ignored)) return;
+  }
+  std::filesystem::remove_all(place_.folder, ignored);
+}
+
+void store_end(const std::string& folder, int rank, std::string_view why) {
+  const std::string path = path_in(folder, "ended", rank);
+  std::error_code exists;
+  if (std::filesystem::exists(path, exists)) return;
+  std::ofstream(path + ".part") << why.substr(0, why.find('\n')) << '\n';
+  std::error_code ignored;
+  std::filesystem::rename(path + ".part", path, ignored);
+}
+
+std::string Group::reason_of(int rank) const { return text_of(path_of("ended", rank)); }
+
+void Group::beat() { std::ofstream(path_of("alive", rank())) << ++beat_count_ << '\n'; }
+
+/// Returns a rank that has not written its file for too long; -1 if all have.
+int Group::silent_rank() {
+  for (int other = 0; other < size(); ++other) {
+    Beat& beat = beats_[static_cast<size_t>(other)];
+    if (other == rank()) continue;
+    std::string text = text_of(path_of("alive", other));
+    if (beat.seen == 0 || text != beat.text) {
+      beat = {std::move(text), now()};
+    } else if (now() - beat.seen > kSilentSeconds) {
+      return other;
+    }
+  }
+  return -1;
+}
+
+/// Beats, and ends an exchange whose run is to stop or whose rank is silent.
+void Group::watch() {
+  double last_beat = 0;
+  std::unique_lock lock(mutex_);
+  while (!is_ending_) {
+    if (now() - last_beat > std::chrono::duration<double>(kBeat).count()) {
+      last_beat = now();
+      beat();
+      silent_ = silent_rank();
+    }
+    if (must_stop_ && (silent_ >= 0 || must_stop_())) transport_->abort();
+    if (must_stop_) changed_.wait_for(lock, kLook);
+    else changed_.wait_for(lock, kBeat);
+  }
+}
+
+}  // namespace tsl::world

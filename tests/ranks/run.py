@@ -1,0 +1,197 @@
+"""Runs the scripts beside this file as 1, 2 and 3 ranks, on every tier, and compares what rank 0 prints with their
+comments "# expect:"; then faults: ranks that fail, end, hang or do different things.
+
+    python3 tests/ranks/run.py BUILD [NAME...]
+"""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).parent
+TIERS = ([], ["--compile"], ["--no-compile"])
+LIMIT = 120  # seconds, of one run
+SOON = 25  # within which ranks end when another one has ended: 10 seconds, on a machine that does other things, too
+
+
+def run(program, arguments, **options):
+    """Returns the exit code, the output and the errors of a run, and how long it took."""
+    begin = time.monotonic()
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=LIMIT, check=False, **options)
+    return done.returncode, done.stdout, done.stderr, time.monotonic() - begin
+
+
+def expected_of(script):
+    """Returns the lines that a script's comments expect, those in a loop repeated as the comment says."""
+    return re.findall(r"# expect: (.*)", script.read_text())
+
+
+class Report:
+    def __init__(self):
+        self.passed, self.failed = 0, 0
+
+    def check(self, name, holds, text=""):
+        if holds:
+            self.passed += 1
+            return
+        self.failed += 1
+        print(f"FAILED {name}\n{text}")
+
+
+def check_scripts(program, report, names):
+    for script in sorted(HERE.glob("*.tsl")):
+        if names and script.stem not in names:
+            continue
+        outputs = {}
+        for ranks in (1, 2, 3):
+            for tier in TIERS:
+                code, out, err, _ = run(program, ["--ranks", str(ranks), *tier, str(script)])
+                outputs[ranks, *tier] = out
+                name = f"{script.stem} as {ranks} ranks {' '.join(tier)}"
+                report.check(name, code == 0 and not err, f"exit code {code}\n{out}{err}")
+                wrong = [line for line in out.splitlines() if line not in expected_of(script)]
+                report.check(name + ", its lines", out and not wrong, "\n".join(wrong))
+        report.check(f"{script.stem}: one output", len(set(outputs.values())) == 1, str(outputs))
+
+
+FAULTS = {
+    # name: (code, arguments, exit codes, what the errors contain)
+    "a rank fails": (
+        'import world\nif world.rank == 1 { error("no data") }\nprint(world.all_sum(ones([2])))',
+        {1},
+        ["no data", "rank 1 has ended, while this rank waits in `gather_ranks f32[2]` at", ":3: no data"],
+    ),
+    "a rank ends early": (
+        "import world\nif world.rank == 0 { world.barrier() }",
+        {1},
+        ["rank 1 has ended, while this rank waits in `gather_ranks f32[0]` at", "its program has ended"],
+    ),
+    "a rank is killed": (
+        "import world\nworld.barrier()\nif world.rank == 1 { KILL }\nworld.barrier()",
+        {137},
+        ["rank 1 was ended by signal 9", "rank 1 has ended, while this rank waits in `gather_ranks f32[0]` at",
+         "it was ended by signal 9"],
+    ),
+    "shapes differ": (
+        "import world\nprint(world.all_sum(ones([2 + world.rank])))",
+        {1},
+        ["the ranks do different things: rank 0 calls `gather_ranks f32[2]` at", "rank 1 calls `gather_ranks f32[3]` at"],
+    ),
+    "lines differ": (
+        "import world\nlet x = ones([2])\nif world.rank == 0 { world.all_max(x) }\nelse { world.broadcast(x, 0) }",
+        {1},
+        ["rank 0 calls `gather_ranks f32[2]` at", "rank 1 calls `broadcast_rank f32[2], 0` at"],
+    ),
+    "an error is caught, and the ranks stay apart": (
+        "import world\ntry { world.all_sum(ones([2 + world.rank])) } catch e { print(e.name) }\nworld.barrier()",
+        {1},
+        ["the ranks are not connected any more"],
+    ),
+}
+
+
+def kill_text():
+    """Returns code that kills its own process."""
+    return 'let n = 1\n  while true { eprint("kill me"); sleep(60) }'
+
+
+def check_faults(program, report):
+    for name, (code, exits, texts) in FAULTS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder, "fault.tsl")
+            is_kill = "KILL" in code
+            script.write_text(code.replace("KILL", kill_text()))
+            if is_kill:
+                exit_code, errors, seconds = run_killed(program, script)
+            else:
+                exit_code, _, errors, seconds = run(program, ["--ranks", "2", str(script)])
+        report.check(f"{name}: exit code", exit_code in exits, f"{exit_code}\n{errors}")
+        for text in texts:
+            report.check(f"{name}: errors", text in errors, f"'{text}' is not in\n{errors}")
+        report.check(f"{name}: time", seconds < SOON, f"{seconds:.1f} s")
+
+
+def run_killed(program, script):
+    """Runs two ranks, kills the one that asks for it, and returns the exit code, the errors and the seconds since."""
+    process = subprocess.Popen([program, "--ranks", "2", str(script)], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)
+    first = process.stderr.readline()
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    begin = time.monotonic()
+    for child in children:
+        environment = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+        if b"TSL_RANK=1" in environment:
+            os.kill(int(child), signal.SIGKILL)
+    _, errors = process.communicate(timeout=LIMIT)
+    return process.returncode, first + errors, time.monotonic() - begin
+
+
+def check_interrupt(program, report):
+    """Ctrl-C ends ranks that wait for one another."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(folder, "wait.tsl")
+        script.write_text('import world\nworld.barrier()\nif world.rank == 0 { eprint("waits"); world.barrier() }\n'
+                          "sleep(100)\nworld.barrier()\n")
+        process = subprocess.Popen([program, "--ranks", "2", str(script)], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True, start_new_session=True)
+        process.stderr.readline()
+        time.sleep(0.5)
+        begin = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=LIMIT)
+        report.check("Ctrl-C: exit code", process.returncode == 130, f"{process.returncode}\n{errors}")
+        report.check("Ctrl-C: time", time.monotonic() - begin < SOON, errors)
+
+
+def check_launchers(program, report):
+    """The same script under the variables of other launchers, whose processes find each other through their parent."""
+    text = "import world\nprint(world.rank, world.size, world.all_sum(tensor([1.0])).item())"
+    rows = {
+        "torchrun": lambda r: {"RANK": r, "WORLD_SIZE": "2", "LOCAL_RANK": r, "LOCAL_WORLD_SIZE": "2"},
+        "Open MPI": lambda r: {"OMPI_COMM_WORLD_RANK": r, "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": r,
+                               "OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
+        "MPICH": lambda r: {"PMI_RANK": r, "PMI_SIZE": "2"},
+        "Slurm": lambda r: {"SLURM_PROCID": r, "SLURM_NTASKS": "2", "SLURM_LOCALID": r, "SLURM_STEP_ID": "0"},
+    }
+    for name, variables in rows.items():
+        processes = [subprocess.Popen([program, "-e", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                      env={**os.environ, **variables(str(rank))}) for rank in (0, 1)]
+        outputs = [process.communicate(timeout=LIMIT)[0] for process in processes]
+        report.check(name, outputs == ["0 2 2.0\n", "1 2 2.0\n"], str(outputs))
+    code, out, _, _ = run(program, ["-e", text], env={**os.environ, "RANK": "2", "WORLD_SIZE": "2"})
+    report.check("a contradiction", code == 1 and not out)
+
+
+def check_output(program, report):
+    text = 'import world\nprint("out", world.rank)\neprint("err", world.rank)'
+    _, out, err, _ = run(program, ["--ranks", "3", "-e", text])
+    report.check("output of rank 0", out == "out 0\n", out)
+    lines = sorted(err.splitlines())
+    report.check("errors of all", lines == ["[rank 1] err 1", "[rank 2] err 2", "err 0"], err)
+    _, out, _, _ = run(program, ["--ranks", "3", "--all-ranks", "-e", text])
+    lines = sorted(out.splitlines())
+    report.check("output of all", lines == ["[rank 0] out 0", "[rank 1] out 1", "[rank 2] out 2"], out)
+    code, _, err, _ = run(program, ["--ranks", "0", "-e", text])
+    report.check("no ranks", code == 2, err)
+
+
+def main():
+    program = str(pathlib.Path(sys.argv[1], "tsl").resolve())
+    names = sys.argv[2:]
+    report = Report()
+    check_scripts(program, report, names)
+    if not names:
+        check_faults(program, report)
+        check_interrupt(program, report)
+        check_launchers(program, report)
+        check_output(program, report)
+    print(f"ranks: {report.passed} passed, {report.failed} failed")
+    sys.exit(1 if report.failed or not report.passed else 0)
+
+
+main()
