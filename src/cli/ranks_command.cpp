@@ -30,7 +30,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// How long the other ranks may take to fail, too, with an error of their own, and then to end at SIGTERM.
-constexpr std::chrono::seconds kToFail{10}, kToEnd{2};
+constexpr std::chrono::seconds kToFail{5}, kToEnd{2};
 constexpr int kLook = 50;  // milliseconds
 constexpr int kSignalled = 128;
 
@@ -54,8 +54,10 @@ struct Rank {
 class MeetingPlace {
  public:
   MeetingPlace() {
-    std::error_code ignored;
-    path_ = (std::filesystem::temp_directory_path(ignored) / "tsl-ranks-XXXXXX").string();
+    std::error_code missing;
+    std::filesystem::path folder = std::filesystem::temp_directory_path(missing);
+    if (missing) folder = "/tmp";
+    path_ = (folder / "tsl-ranks-XXXXXX").string();
     if (!mkdtemp(path_.data()))
       fail(ErrorName::ranks_unavailable, "cannot make the folder {}: {}", path_, std::strerror(errno));
   }

@@ -116,19 +116,43 @@ def check_faults(program, report):
         report.check(f"{name}: time", seconds < SOON, f"{seconds:.1f} s")
 
 
-def run_killed(program, script):
-    """Runs two ranks, kills the one that asks for it, and returns the exit code, the errors and the seconds since."""
+def start(program, script):
+    """Starts two ranks, and returns their launcher and the first line of their errors."""
     process = subprocess.Popen([program, "--ranks", "2", str(script)], stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, text=True)
-    first = process.stderr.readline()
-    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return process, process.stderr.readline()
+
+
+def rank_of(launcher, rank):
+    """Returns the process of a rank."""
+    for child in pathlib.Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split():
+        if f"TSL_RANK={rank}".encode() in pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0"):
+            return int(child)
+    raise LookupError(f"no rank {rank}")
+
+
+def run_killed(program, script):
+    """Kills a rank when its program says so. Returns the exit code, the errors and the seconds since."""
+    process, first = start(program, script)
     begin = time.monotonic()
-    for child in children:
-        environment = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
-        if b"TSL_RANK=1" in environment:
-            os.kill(int(child), signal.SIGKILL)
+    os.kill(rank_of(process, 1), signal.SIGKILL)
     _, errors = process.communicate(timeout=LIMIT)
     return process.returncode, first + errors, time.monotonic() - begin
+
+
+def check_silence(program, report):
+    """A rank that is stopped, as by a host that hangs, ends the others with its number."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(folder, "stopped.tsl")
+        script.write_text("import world\nworld.barrier()\nif world.rank == 0 { eprint(\"began\") }\n"
+                          "while true { world.barrier() }\n")
+        process, _ = start(program, script)
+        begin = time.monotonic()
+        os.kill(rank_of(process, 1), signal.SIGSTOP)
+        _, errors = process.communicate(timeout=LIMIT)
+        report.check("a stopped rank: exit code", process.returncode == 1, f"{process.returncode}\n{errors}")
+        report.check("a stopped rank: errors", "rank 1 has not answered for 8 seconds, while this rank waits in" in errors, errors)
+        report.check("a stopped rank: time", time.monotonic() - begin < SOON, errors)
 
 
 def check_interrupt(program, report):
@@ -187,6 +211,7 @@ def main():
     check_scripts(program, report, names)
     if not names:
         check_faults(program, report)
+        check_silence(program, report)
         check_interrupt(program, report)
         check_launchers(program, report)
         check_output(program, report)
