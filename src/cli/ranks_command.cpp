@@ -21,7 +21,7 @@
 
 #include "base/error_names.h"
 #include "cli/program.h"
-#include "world/group.h"
+#include "world/meeting.h"
 
 namespace tsl {
 

@@ -2,16 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <optional>
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error_names.h"
@@ -41,28 +35,6 @@ template <size_t N> void copy_text(std::array<char, N>& out, std::string_view te
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-/// Makes a folder that other users of the host cannot enter.
-void make_folder(const std::string& folder) {
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), ignored);
-  mkdir(folder.c_str(), S_IRWXU);
-  struct stat found = {};
-  if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != getuid() ||
-      access(folder.c_str(), W_OK) != 0)
-    fail(ErrorName::ranks_unavailable, "the ranks cannot use the folder {}: it must be this user's own", folder);
-}
-
-std::string path_in(const std::string& folder, const char* kind, int rank) {
-  return folder + "/" + kind + "-" + std::to_string(rank);
-}
-
 /// Returns the pieces for other ranks that have bytes.
 std::vector<Piece> without_own(int rank, std::span<const Piece> pieces) {
   std::vector<Piece> others;
@@ -86,9 +58,11 @@ Group& Group::of_process() {
   return group;
 }
 
-Group::Group(Membership place) : place_(std::move(place)), beats_(static_cast<size_t>(place_.size)) {}
+Group::Group(Membership place)
+    : place_(std::move(place)), meeting_(place_), process_(getpid()), beats_(static_cast<size_t>(place_.size)) {}
 
 Group::~Group() {
+  if (known_ == this && getpid() == process_) leave("its process has ended");  // a fork belongs to no rank
   if (known_ == this) known_ = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -98,17 +72,15 @@ Group::~Group() {
   if (watcher_.joinable()) watcher_.join();
 }
 
-std::string Group::path_of(const char* kind, int rank) const { return path_in(place_.folder, kind, rank); }
-
 void Group::join() {
   if (transport_ || size() == 1) return;
-  make_folder(place_.folder);
-  enter();
+  meeting_.open();
+  meeting_.enter();
   wait_for_others();
   const char* const host = std::getenv("TSL_HOST");
   transport_ = connect({.rank = rank(),
                         .size = size(),
-                        .folder = place_.folder,
+                        .folder = meeting_.folder_of_run(),
                         .host = host                          ? host
                                 : place_.local_size == size() ? "127.0.0.1"
                                                               : "",
@@ -116,27 +88,12 @@ void Group::join() {
   watcher_ = std::thread([this] { watch(); });
 }
 
-/// Makes this rank's file, which must be the first of its name.
-void Group::enter() const {
-  const std::string path = path_of("rank", rank());
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (file >= 0) {
-    close(file);
-    return;
-  }
-  if (errno != EEXIST) fail(ErrorName::ranks_unavailable, "cannot write {}: {}", path, std::strerror(errno));
-  fail_with(ErrorName::ranks_unavailable,
-            fmt::format("{} is there already: another process is rank {}, or an earlier run has left it", path, rank()),
-            {fmt::format("remove {}, or set {} to a new folder", place_.folder, kFolderVariable)});
-}
-
 void Group::wait_for_others() const {
   const double begin = now();
   for (int other = 0; other < size(); ++other) {
-    std::error_code ignored;
-    while (!std::filesystem::exists(path_of("rank", other), ignored)) {
+    while (!meeting_.is_there(other)) {
       for (int rank = 0; rank < size(); ++rank) {
-        if (const std::string reason = reason_of(rank); !reason.empty()) fail_lost(rank, reason);
+        if (const std::string reason = meeting_.end_of(rank); !reason.empty()) fail_lost(rank, reason);
       }
       if (now() - begin > kJoinSeconds)
         fail(ErrorName::rank_lost, "rank {} of {} has not come to {} within {:.0f} seconds{}", other, size(),
@@ -189,7 +146,8 @@ void Group::fail_exchange(const std::string& why) {
   constexpr int kTries = 50;  // for a second: a rank that ends says why once its connections are closed
   for (int i = 0; i < kTries; ++i) {
     for (int other = 0; other < size(); ++other) {
-      if (const std::string reason = other == rank() ? "" : reason_of(other); !reason.empty()) fail_lost(other, reason);
+      if (const std::string reason = other == rank() ? "" : meeting_.end_of(other); !reason.empty())
+        fail_lost(other, reason);
     }
     std::this_thread::sleep_for(kLook);
   }
@@ -233,43 +191,20 @@ void Group::agree(std::string_view call, std::string_view where) {
 
 void Group::leave(std::string_view why) {
   const Group* const group = known_;
-  if (!group || group->size() == 1) return;
+  static std::atomic<bool> has_left{false};
+  if (!group || group->size() == 1 || has_left.exchange(true)) return;
   try {
-    make_folder(group->place().folder);
-  } catch (const Failure&) { return; }
-  store_end(group->place().folder, group->rank(), why);
-  group->clear();
+    group->meeting_.open();
+    group->meeting_.leave(why);
+  } catch (const Failure&) {}  // the others notice that the connection ends
 }
-
-/// Removes the files of ranks that have all ended, from a folder that this process has chosen.
-void Group::clear() const {
-  if (!place_.owns_folder) return;
-  std::error_code ignored;
-  for (int rank = 0; rank < size(); ++rank) {
-    if (!std::filesystem::exists(path_of("ended", rank), ignored)) return;
-  }
-  std::filesystem::remove_all(place_.folder, ignored);
-}
-
-void store_end(const std::string& folder, int rank, std::string_view why) {
-  const std::string path = path_in(folder, "ended", rank);
-  std::error_code exists;
-  if (std::filesystem::exists(path, exists)) return;
-  std::ofstream(path + ".part") << why.substr(0, why.find('\n')) << '\n';
-  std::error_code ignored;
-  std::filesystem::rename(path + ".part", path, ignored);
-}
-
-std::string Group::reason_of(int rank) const { return text_of(path_of("ended", rank)); }
-
-void Group::beat() { std::ofstream(path_of("alive", rank())) << ++beat_count_ << '\n'; }
 
 /// Returns a rank that has not written its file for too long; -1 if all have.
 int Group::silent_rank() {
   for (int other = 0; other < size(); ++other) {
     Beat& beat = beats_[static_cast<size_t>(other)];
     if (other == rank()) continue;
-    std::string text = text_of(path_of("alive", other));
+    std::string text = meeting_.beat_of(other);
     if (beat.seen == 0 || text != beat.text) {
       beat = {std::move(text), now()};
     } else if (now() - beat.seen > kSilentSeconds) {
@@ -286,7 +221,7 @@ void Group::watch() {
   while (!is_ending_) {
     if (now() - last_beat > std::chrono::duration<double>(kBeat).count()) {
       last_beat = now();
-      beat();
+      meeting_.beat();
       silent_ = silent_rank();
     }
     if (must_stop_ && (silent_ >= 0 || must_stop_())) transport_->abort();

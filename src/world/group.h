@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "world/meeting.h"
 #include "world/membership.h"
 #include "world/transport.h"
 
@@ -48,17 +49,12 @@ class Group {
   static std::atomic<const Group*> known_;  // the process's, once somebody has asked for it
 
   void join();
-  void enter() const;
   void wait_for_others() const;
-  void clear() const;
   [[noreturn]] void fail_lost(int rank, std::string_view why) const;
   std::string waiting() const;
   void run(std::span<const Piece> sent, std::span<const Piece> received);
   [[noreturn]] void fail_exchange(const std::string& why);
-  std::string path_of(const char* kind, int rank) const;
-  std::string reason_of(int rank) const;
   int silent_rank();
-  void beat();
   void watch();
 
   /// How often another rank has beaten, and when that was seen.
@@ -68,12 +64,13 @@ class Group {
   };
 
   const Membership place_;
+  Meeting meeting_;
+  const int process_;  // by its number
   std::unique_ptr<Transport> transport_;
   bool is_broken_ = false;
   uint64_t calls_ = 0;
   std::string waits_for_;  // the call and its line
   std::vector<Beat> beats_;
-  uint64_t beat_count_ = 0;
   std::atomic<int> silent_{-1};
 
   std::mutex mutex_;  // of what follows, which the watching thread uses
@@ -82,8 +79,5 @@ class Group {
   bool is_ending_ = false;
   std::thread watcher_;
 };
-
-/// Stores why a rank has ended, unless it has said so itself. `folder`: Membership::folder.
-void store_end(const std::string& folder, int rank, std::string_view why);
 
 }  // namespace tsl::world

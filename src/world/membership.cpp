@@ -1,10 +1,10 @@
 #include "world/membership.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 
@@ -20,6 +20,7 @@ namespace {
 struct Launcher {
   const char* name;
   const char *rank, *size, *local_rank, *local_size;
+  const char* run[2] = {};     // which tell runs apart
   const char* step = nullptr;  // set where the others are those of processes, and not of what starts them
 };
 
@@ -27,11 +28,21 @@ struct Launcher {
 // docs/parallel.md lists them. Sources: the manuals of torchrun, Open MPI 5, MPICH (Hydra), Slurm and Kubernetes.
 constexpr Launcher kLaunchers[] = {
     {"tsl --ranks", "TSL_RANK", "TSL_RANKS", "TSL_LOCAL_RANK", "TSL_LOCAL_RANKS"},
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", {"TORCHELASTIC_RUN_ID", "MASTER_PORT"}},
+    {"Open MPI",
+     "OMPI_COMM_WORLD_RANK",
+     "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE",
+     {"PMIX_NAMESPACE"}},
     {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr, "SLURM_STEP_ID"},
+    {"Slurm",
+     "SLURM_PROCID",
+     "SLURM_NTASKS",
+     "SLURM_LOCALID",
+     nullptr,
+     {"SLURM_JOB_ID", "SLURM_STEP_ID"},
+     "SLURM_STEP_ID"},
     {"Kubernetes", "JOB_COMPLETION_INDEX", "TSL_RANKS", nullptr, nullptr},
 };
 
@@ -46,25 +57,25 @@ std::optional<int> number_in(const Environment& environment, const char* name) {
   return number;
 }
 
-/// Returns text that only the ranks of one start on this host have in common: when and as what their parent began.
-std::string start_of_parent() {
-  const int parent = getppid();
-  std::ifstream file("/proc/" + std::to_string(parent) + "/stat");
-  std::string line;
-  std::getline(file, line);
-  constexpr int kStartField = 20;  // behind the name in brackets, which may have blanks
-  std::istringstream rest(line.substr(std::min(line.rfind(')') + 1, line.size())));
-  std::string field;
-  for (int i = 0; i < kStartField && rest >> field; ++i) {}
-  return std::to_string(parent) + "-" + field;
+/// Returns text that only the ranks of one run on this host have in common: what its launcher calls the run, or the
+/// process that has started them and when that began.
+std::string name_of_run(const Environment& environment, const Launcher& launcher) {
+  std::string name;
+  for (const char* const variable : launcher.run) {
+    const char* const text = variable ? environment(variable) : nullptr;
+    if (text && *text) name += std::string("-") + text;
+  }
+  if (name.empty()) name = "-" + std::to_string(getppid()) + "-" + start_of_process(getppid());
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name;
 }
 
-/// Returns a folder for the ranks of this host, which have one parent.
-std::string local_folder(const Environment& environment) {
+/// Returns a folder for the ranks of this host.
+std::string local_folder(const Environment& environment, const Launcher& launcher) {
   const char* const temporary = environment("TMPDIR");
   const char* const restart = environment("TORCHELASTIC_RESTART_COUNT");
-  return std::string(temporary && *temporary ? temporary : "/tmp") + "/tsl-ranks-" + std::to_string(getuid()) + "-" +
-         start_of_parent() + (restart ? "-" + std::string(restart) : "");
+  return std::string(temporary && *temporary ? temporary : "/tmp") + "/tsl-ranks-" + std::to_string(getuid()) +
+         name_of_run(environment, launcher) + (restart ? "-" + std::string(restart) : "");
 }
 
 void check(const Launcher& launcher, const Membership& place) {
@@ -86,6 +97,19 @@ bool spans_hosts(const Environment& environment, const Launcher& launcher, const
 }
 
 }  // namespace
+
+std::string start_of_process(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  constexpr int kStartField = 20;  // behind the name in brackets, which may have blanks
+  std::istringstream rest(line.substr(std::min(line.rfind(')') + 1, line.size())));
+  std::string state, field;
+  rest >> state;
+  if (state == "Z" || state == "X") return "";  // it has ended
+  for (int i = 1; i < kStartField && rest >> field; ++i) {}
+  return field;
+}
 
 Membership membership_of(const Environment& environment) {
   for (const Launcher& launcher : kLaunchers) {
@@ -111,7 +135,7 @@ Membership membership_of(const Environment& environment) {
                 {fmt::format("set {} to a new folder that all hosts share", kFolderVariable)});
     }
     place.owns_folder = !(folder && *folder);
-    place.folder = place.owns_folder ? local_folder(environment) : folder;
+    place.folder = place.owns_folder ? local_folder(environment, launcher) : folder;
     return place;
   }
   return {};

@@ -13,11 +13,14 @@ struct Membership {
   std::string launcher;                // "torchrun"; "" for a process by itself
   /// The folder in which the ranks find each other; all hosts must share it.
   std::string folder;
-  bool owns_folder = false;  // it is named by this process's parent, and not by the environment
+  bool owns_folder = false;  // it is named by this host's run, and not by kFolderVariable
 };
 
 /// The variable that names the folder.
 inline constexpr const char* kFolderVariable = "TSL_RENDEZVOUS";
+
+/// Returns when a process of this host has begun, in the kernel's ticks; "" if it has ended.
+std::string start_of_process(int process);
 
 /// Returns the value of an environment variable, or null.
 using Environment = std::function<const char*(const char*)>;

@@ -69,14 +69,14 @@ TEST_CASE("methods are those builtins that take the value first") {
 TEST_CASE("parameters of the call come first, as named arguments") {
   Session s;
   s.engine.run_line("fn scaled(x, factor = 2, offset = 0) = x * factor + offset");
-  CHECK(completed(s, "scaled(1, fac") == Candidates{"factor: "});
+  CHECK(completed(s, "scaled(1, fac") == Candidates{"factor: ", "factorial"});
   CHECK(completed(s, "scaled(1, off") == Candidates{"offset: "});
   CHECK(completed(s, "sum(ones([2, 3]), ax").at(0) == "axis: ");
-  CHECK(completed(s, "scaled([1, 2], fac") == Candidates{"factor: "});
-  CHECK(completed(s, "scaled((1), fac") == Candidates{"factor: "});
+  CHECK(completed(s, "scaled([1, 2], fac") == Candidates{"factor: ", "factorial"});
+  CHECK(completed(s, "scaled((1), fac") == Candidates{"factor: ", "factorial"});
   CHECK_FALSE(has(completed(s, "[scaled(1), fac"), "factor: "));
   s.engine.run_line("let slope = grad(scaled)");
-  CHECK(completed(s, "slope(1, fac") == Candidates{"factor: "});
+  CHECK(completed(s, "slope(1, fac") == Candidates{"factor: ", "factorial"});
 }
 
 TEST_CASE("modules and what they export are completed") {

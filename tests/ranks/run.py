@@ -172,11 +172,47 @@ def check_interrupt(program, report):
         report.check("Ctrl-C: time", time.monotonic() - begin < SOON, errors)
 
 
+# With what names the run, so that what starts the ranks may have shells between them and itself.
+TORCHRUN = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_PORT": str(os.getpid()), "TORCHELASTIC_RUN_ID": "test"}
+
+
+def check_killed_run(program, report):
+    """A run whose ranks were all killed, under the name of the next one, does not keep that from running."""
+    code = ("import world\nworld.barrier()\nif env(\"STAY\", nil) != nil { eprint(\"met\"); sleep(60) }\n"
+            "print(world.all_sum(tensor(1.0)).item())")
+
+    def ranks(**more):
+        return [subprocess.Popen(["sh", "-c", '"$0" -e "$1"; true', program, code], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True, start_new_session=True,
+                                 env={**os.environ, **TORCHRUN, "RANK": str(rank), "LOCAL_RANK": str(rank), **more})
+                for rank in (0, 1)]
+
+    for process in ranks(STAY="1"):
+        process.stderr.readline()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=LIMIT)
+    outputs = [process.communicate(timeout=LIMIT) for process in ranks()]
+    report.check("after a killed run", outputs == [("2.0\n", ""), ("2.0\n", "")], str(outputs))
+
+
+def check_python(report, build):
+    """Processes of Python join, too."""
+    code = ('import sys, tsl\nengine = tsl.Engine(("compile", "environment"))\n'
+            'print(engine.run("import world; world.all_sum(tensor(world.rank + 1.0)).item()"))')
+    folder = HERE.parent.parent / "python"
+    processes = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  env={**os.environ, **TORCHRUN, "RANK": str(rank), "LOCAL_RANK": str(rank),
+                                       "PYTHONPATH": str(folder), "TSL_LIBRARY": str(build / "libtsl.so")})
+                 for rank in (0, 1)]
+    outputs = [process.communicate(timeout=LIMIT)[0] for process in processes]
+    report.check("Python", outputs == ["3.0\n", "3.0\n"], str(outputs))
+
+
 def check_launchers(program, report):
     """The same script under the variables of other launchers, whose processes find each other through their parent."""
     text = "import world\nprint(world.rank, world.size, world.all_sum(tensor([1.0])).item())"
     rows = {
-        "torchrun": lambda r: {"RANK": r, "WORLD_SIZE": "2", "LOCAL_RANK": r, "LOCAL_WORLD_SIZE": "2"},
+        "torchrun": lambda r: TORCHRUN | {"RANK": r, "LOCAL_RANK": r},
         "Open MPI": lambda r: {"OMPI_COMM_WORLD_RANK": r, "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": r,
                                "OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
         "MPICH": lambda r: {"PMI_RANK": r, "PMI_SIZE": "2"},
@@ -214,6 +250,8 @@ def main():
         check_silence(program, report)
         check_interrupt(program, report)
         check_launchers(program, report)
+        check_killed_run(program, report)
+        check_python(report, pathlib.Path(sys.argv[1]).resolve())
         check_output(program, report)
     print(f"ranks: {report.passed} passed, {report.failed} failed")
     sys.exit(1 if report.failed or not report.passed else 0)
