@@ -428,8 +428,8 @@ class Signals(unittest.TestCase):
             self.assertLess(min(times), 0.05)
 
     def test_ctrl_c_in_a_native_function_is_raised_as_it_is(self):
-        self.engine.define("sleep()", lambda: time.sleep(60))
-        self.assertLess(self.seconds_until(KeyboardInterrupt, lambda: self.engine.run("while true { try { sleep() } catch e { } }")), 1)
+        self.engine.define("nap()", lambda: time.sleep(60))
+        self.assertLess(self.seconds_until(KeyboardInterrupt, lambda: self.engine.run("while true { try { nap() } catch e { } }")), 1)
         self.engine.define("leave()", lambda: os.sys.exit(3))
         with self.assertRaises(SystemExit) as caught:
             self.engine.run("try { leave() } catch e { }")
