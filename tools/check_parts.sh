@@ -256,6 +256,14 @@ part_browser() {
   python3 tests/report/browser.py --tsl build/release/tsl --screenshots build/check/browser
 }
 
+# site: the documents as a site (tools/site): no dead link, and in headless Chromium its search, on wide and narrow screens
+part_site() {
+  need mkdocs mkdocs
+  need chromium chromium
+  tools/site
+  python3 tests/report/site.py --screenshots build/check/site build/site
+}
+
 # recipes: the patches of tests/recipes/, all in one copy, which is built and tested
 part_recipes() {
   local copy=$root/build/check/recipes lint

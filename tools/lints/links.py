@@ -26,19 +26,22 @@ def without_code(text):
     return re.sub(r"(?<!`)(`+)(?!`)[^\n]*?(?<!`)\1(?!`)", blank, text)
 
 
-def anchors(path):
-    """Gives the anchors of a page as GitHub makes them."""
-    text = path.read_text()
-    headings = re.sub(r"^ {0,3}(```+|~~~+)[^\n]*\n.*?^ {0,3}\1[^\n]*$", "", text, flags=re.M | re.S)
-    found = set(NAMED.findall(text))
+def headings(text):
+    """Gives the line of each heading, from 0 on, and its anchor as GitHub makes it."""
+    blank = re.sub(r"^ {0,3}(```+|~~~+)[^\n]*\n.*?^ {0,3}\1[^\n]*$", lambda m: "\n" * m[0].count("\n"), text, flags=re.M | re.S)
     counts = {}
-    for heading in HEADING.findall(headings):
-        heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+    for match in HEADING.finditer(blank):
+        heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", match[1])
         anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
         number = counts.get(anchor, 0)
         counts[anchor] = number + 1
-        found.add(f"{anchor}-{number}" if number else anchor)
-    return found
+        yield blank.count("\n", 0, match.start()), f"{anchor}-{number}" if number else anchor
+
+
+def anchors(path):
+    """Gives all anchors of a page."""
+    text = path.read_text()
+    return set(NAMED.findall(text)) | {anchor for _, anchor in headings(text)}
 
 
 def problems_of(page, root):

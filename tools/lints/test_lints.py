@@ -20,6 +20,7 @@ import polls
 import recipes
 import recursion
 import selection
+import site_pages
 import stages
 import switches
 import symbols
@@ -229,6 +230,49 @@ class Polls(Case):
     def test_fails_without_loops(self):
         self.write("src/builtins/a.cpp", "int x;\n")
         self.assertIn("no loops", self.run_lint(polls)[0])
+
+
+class SitePages(Case):
+    def copied(self, text):
+        self.write("docs/a.md", text)
+        site = site_pages.Site(self.root, self.root / "pages")
+        site.add("docs/a.md")
+        return (self.root / "pages/docs/a.md").read_text()
+
+    def test_writes_blocks_anchors_lists_and_tables_as_mkdocs_reads_them(self):
+        text = self.copied("# A `b`\n## Two: words\n```tsl no-run\n# none\n```\n- x\n  - y\n\n| `a\\|b` |\n")
+        self.assertEqual(text, '---\ntitle: "A b"\n---\n# A `b` {: #a-b}\n## Two: words {: #two-words}\n```tsl\n# none\n```\n'
+                               "- x\n    - y\n\n| `a|b` |\n")
+
+    def test_makes_pages_of_sources_and_folders(self):
+        self.write("src/one.cpp", "int one;\n")
+        self.write(".ci/two", "2\n")
+        self.assertIn("[a](../src/one.cpp.md), [b](../ci/two.md#x), [c](../src/index.md), `[d](e)`",
+                      self.copied("[a](../src/one.cpp), [b](../.ci/two#x), [c](../src/), `[d](e)`\n"))
+        self.assertEqual((self.root / "pages/src/one.cpp.md").read_text(), "# src/one.cpp\n\n~~~~~cpp\nint one;\n~~~~~\n")
+        self.assertIn("- [one.cpp](one.cpp.md)", (self.root / "pages/src/index.md").read_text())
+
+    def test_refuses_a_link_to_no_file(self):
+        with self.assertRaisesRegex(SystemExit, "docs/a.md leads to docs/b.md"):
+            self.copied("[b](b.md)\n")
+
+    def test_refuses_a_page_without_a_place(self):
+        self.write("docs/pages.md", "## Group\n[b](b.md)\n")
+        self.write("docs/b.md", "")
+        self.write("docs/b/c.md", "")
+        self.assertEqual(site_pages.navigation(self.root)[1:3], [{"Group": [{"B": "docs/b.md"}]}, {"B": ["docs/b/c.md"]}])
+        self.write("docs/d.md", "")
+        with self.assertRaisesRegex(SystemExit, "does not name d.md"):
+            site_pages.navigation(self.root)
+
+    def test_finds_dead_links_and_what_is_loaded_from_elsewhere(self):
+        self.write("site/a.html", '<a href="b.html#x">b</a> <a href="https://example.com">c</a> <img src="/d.png">')
+        self.write("site/b.html", '<h1 id="x">x</h1>')
+        self.write("site/d.png", "")
+        self.assertEqual(site_pages.problems(self.root / "site"), (2, []))
+        self.write("site/b.html", '<a href="c.html">c</a> <script src="https://example.com/x.js"></script>')
+        self.assertEqual(site_pages.problems(self.root / "site"), (3, [
+            "a.html: no such anchor: b.html#x", "b.html loads https://example.com/x.js", "b.html: no such page: c.html"]))
 
 
 class Recursion(Case):
