@@ -89,6 +89,11 @@ tsl_script_test(docs ${CMAKE_CURRENT_SOURCE_DIR}/docs.sh $<TARGET_FILE:tsl> ${CM
 if(TSL_PYTHON)
   tsl_script_test(docs_tables ${TSL_PYTHON} tests/docs_tables.py $<TARGET_FILE:tsl> docs/coming-from.md)
 endif()
+# The pictures of docs/plot.md are those that its blocks save; `tests/plots.py TSL FOLDER --update` writes them anew.
+if(TSL_PYTHON)
+  tsl_script_test(plots ${TSL_PYTHON} tests/plots.py $<TARGET_FILE:tsl> ${CMAKE_CURRENT_BINARY_DIR}/plots)
+  set_tests_properties(docs plots PROPERTIES RESOURCE_LOCK plots)  # both run the blocks
+endif()
 # What mistakes at run time print; `tests/messages.sh TSL FOLDER --update` writes the texts anew.
 tsl_script_test(messages_run ${CMAKE_CURRENT_SOURCE_DIR}/messages.sh $<TARGET_FILE:tsl> tests/messages/run)
 # The page of all errors, whose examples run; `tests/errors/page.py TSL --update` writes it anew.

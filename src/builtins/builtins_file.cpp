@@ -3,9 +3,13 @@
 #include "base/error_names.h"
 #include "base/long_text.h"
 #include "builtins/builtins.h"
+#include "drawing/drawing.h"
+#include "drawing/raster.h"
+#include "drawing/svg.h"
 #include "io/atomic_file.h"
 #include "io/csv.h"
 #include "io/file_system.h"
+#include "io/image.h"
 #include "io/json.h"
 #include "io/npy.h"
 #include "io/other_files.h"
@@ -31,7 +35,7 @@ const std::string& expect_path(Context& context, const Value& value, std::string
   return path;
 }
 
-enum class FileKind { npy, npz, safetensors, json, csv };
+enum class FileKind { npy, npz, safetensors, json, csv, png, jpeg, svg };
 
 FileKind kind_of(const std::string& path, const std::string& hint) {
   const size_t slash = path.find_last_of("/\\");
@@ -43,9 +47,13 @@ FileKind kind_of(const std::string& path, const std::string& hint) {
   if (extension == ".safetensors") return FileKind::safetensors;
   if (extension == ".json") return FileKind::json;
   if (extension == ".csv" || extension == ".tsv") return FileKind::csv;
+  if (extension == ".png") return FileKind::png;
+  if (extension == ".jpg" || extension == ".jpeg") return FileKind::jpeg;
+  if (extension == ".svg") return FileKind::svg;
   fail_argument(
       ErrorName::unknown_file_format, "path",
-      fmt::format("'{}': load and save know .npy, .npz, .safetensors, .json, .csv and .tsv, not '{}'", path, extension),
+      fmt::format("'{}': load and save know .npy, .npz, .safetensors, .json, .csv, .tsv, .png and .jpg, not '{}'", path,
+                  extension),
       hints_of(hint));
 }
 
@@ -119,6 +127,11 @@ Value run_load(Context& context, std::span<Value> args) {
     }
     case FileKind::json: return load_json(context, path);
     case FileKind::csv: return load_csv(context, path, options);
+    case FileKind::png: return context.runtime().to_device(load_png(path, allocator));
+    case FileKind::jpeg: return context.runtime().to_device(load_jpeg(path, allocator));
+    case FileKind::svg:
+      fail_argument(ErrorName::unknown_file_format, "path", fmt::format("'{}': load reads no drawings", path),
+                    {"`read_text(path)` reads an .svg file as text"});
   }
   return Value();
 }
@@ -167,6 +180,34 @@ void save_tree(Context& context, const std::string& path, const Value& v) {
   save_safetensors(path, named_tensors(context, path, tree.tensors), tree.form);
 }
 
+void save_png(Context& context, const std::string& path, const Value& v) {
+  constexpr int kPixelsOfOne = 2;  // of a picture, for screens that have more pixels than a length says
+  const Tensor image = is_picture(v) ? draw_pixels(drawing_of(context, v), kPixelsOfOne, context.runtime().allocator())
+                                     : packed(context, path, v);
+  require_png_image(path, image);
+  write_text_file(path, png_bytes(path, image));
+}
+
+void save_jpeg(Context& context, const std::string& path, const Value& v) {
+  if (is_picture(v)) {
+    fail_argument(ErrorName::unsaveable_value, "path",
+                  fmt::format("'{}' holds an image, not a picture of shapes", path),
+                  {"`.png` and `.svg` files hold plots without the blots of JPEG"});
+  }
+  const Tensor image = packed(context, path, v);
+  require_jpeg_image(path, image);
+  write_text_file(path, jpeg_bytes(path, image));
+}
+
+void save_svg(Context& context, const std::string& path, const Value& v) {
+  if (!is_picture(v)) {
+    fail_argument(ErrorName::wrong_argument_type, "value",
+                  fmt::format("'{}' holds a picture, such as a plot, not {}", path, type_name(v)),
+                  {"`.png` files hold tensors of pixels; `plot.image(x)` makes a picture of one"});
+  }
+  write_text_file(path, svg_text(drawing_of(context, v)));
+}
+
 Value run_save(Context& context, std::span<Value> args) {
   const std::string& path = expect_path(context, args[0]);
   const FileKind kind = kind_of(path, "`write_text(path, text)` writes text to any other file");
@@ -177,6 +218,9 @@ Value run_save(Context& context, std::span<Value> args) {
     case FileKind::safetensors: save_tree(context, path, args[1]); break;
     case FileKind::json: save_json(context, path, args[1]); break;
     case FileKind::csv: save_csv(context, path, args[1], options); break;
+    case FileKind::png: save_png(context, path, args[1]); break;
+    case FileKind::jpeg: save_jpeg(context, path, args[1]); break;
+    case FileKind::svg: save_svg(context, path, args[1]); break;
   }
   return Value();
 }
@@ -306,13 +350,15 @@ constexpr Builtin kFileRows[] = {
     {"load",
      "load(path: str, device: str | nil = nil, header: bool | nil = nil, separator: str | nil = nil, "
      "decimal: str | nil = nil, comment: str | nil = nil, skiprows: int | nil in 0.. = nil)",
-     "what a .npy (tensor), .npz (record of tensors), .safetensors (record of tensors, or what was saved), .json, or "
-     ".csv or .tsv file (record of columns) holds. header: false for a table whose first row has no names. "
+     "what a .npy (tensor), .npz (record of tensors), .safetensors (record of tensors, or what was saved), .json, "
+     ".csv or .tsv file (record of columns), or a .png or .jpg image (u8 or u16, rows × columns × channels) holds. "
+     "header: false for a table whose first row has no names. "
      "decimal: \",\" reads 1,5; comment: \"#\" leaves out the rest of a line; skiprows: as many lines before the table",
      effect_builtin<run_load>, "host"},
     with_effect({"save", "save(path: str, value: any, header: bool | nil = nil, separator: str | nil = nil)",
                  "writes a tensor (.npy), a record of tensors (.npz), a tree of tensors, numbers and texts "
-                 "(.safetensors), data (.json), or a table (.csv, .tsv): columns, rows or a matrix",
+                 "(.safetensors), data (.json), a table (.csv, .tsv): columns, rows or a matrix, an image (.png, .jpg) "
+                 "or a plot (.svg, .png)",
                  effect_builtin<run_save>, "host", false, true}),
     {"read_text", "read_text(path: str)", "a file's text; of \"-\", what is left of standard input",
      reading_builtin<run_read_text>, "host"},

@@ -6,6 +6,7 @@
 #include "base/count_work.h"
 #include "base/error_names.h"
 #include "builtins/builtins.h"
+#include "drawing/braille.h"
 #include "tensor/element_error.h"
 #include "value/context.h"
 #include "value/format.h"
@@ -39,10 +40,21 @@ Value text_of(Context& context, const Value& value, const char* spec) {
   return make_string(text.take());
 }
 
+Value run_printed_picture(Context& context, std::span<Value> args) {
+  return make_string(printed_picture(drawing_of(context, args[0])));
+}
+
+Value run_picture_text(Context& context, std::span<Value> args) {
+  constexpr int kColumns = 80;
+  return make_string(braille_text(drawing_of(context, args[0]), kColumns, false));
+}
+
 Value print_builtin(Context& context, Args args) {
   const char* spec = expect_bool(context, args[0], "full") ? kFullSpec : kStrSpec;
   const std::span<Value> values = args.values.subspan(1);
   bool known = true;
+  for (Value& v : values)  // bounded: by the arguments of a call
+    if (is_picture(v)) v = context.runtime().effect(run_printed_picture, {v});
   for (const Value& v : values) known = known && is_known(context, v);  // bounded: by the arguments of a call
   if (known && values.size() == 1 && spec == kStrSpec && !context.runtime().is_tracing()) {
     context.runtime().effect_print(values[0]);  // which writes a long text piece by piece
@@ -67,6 +79,7 @@ Value print_builtin(Context& context, Args args) {
 }
 
 Value str_builtin(Context& context, Args args) {
+  if (is_picture(args[0])) return context.runtime().effect(run_picture_text, {args[0]});
   return text_of(context, args[0], expect_bool(context, args[1], "full") ? kFullSpec : kStrSpec);
 }
 Value repr_builtin(Context& context, Args args) {

@@ -31,8 +31,8 @@ constexpr std::string_view kPackage = "`unzip {0}` unpacks it";
 // Those with a beginning first: it counts more than a name.
 constexpr Row kRows[] = {
     {" .npy", "an array of NumPy", "`load(\"{0}\")` reads it", "\x93NUMPY"},
-    {" .jpg .jpeg", "a JPEG image", kImage, "\xFF\xD8\xFF"},
-    {" .png", "a PNG image", kImage, "\x89PNG"},
+    {" .jpg .jpeg", "a JPEG image", "`load(\"{0}\")` reads it", "\xFF\xD8\xFF"},
+    {" .png", "a PNG image", "`load(\"{0}\")` reads it", "\x89PNG"},
     {" .gif", "a GIF image", kImage, "GIF8"},
     {" .webp", "a WebP image", kImage, "RIFF", "WEBP"},
     {" .tif .tiff", "a TIFF image", kImage, "II*\0"sv},
@@ -85,8 +85,7 @@ constexpr Row kRows[] = {
     {" .xls .xlsx .ods", "a spreadsheet",
      "in Python, `np.save(\"{1}.npy\", pandas.read_excel(\"{0}\").to_numpy())` makes an array of it"},
     {" .bmp .ppm .pgm .heic .avif", "an image", kImage},
-    {" .mp4 .mov .avi .mkv .webm", "a film",
-     "`ffmpeg -i {0} {1}-%04d.png` makes images of it, and Pillow arrays of those"},
+    {" .mp4 .mov .avi .mkv .webm", "a film", "`ffmpeg -i {0} {1}-%04d.png` makes images of it, which `load` reads"},
     {" .zip .whl .jar", "an archive", kPackage, "PK\x03\x04"},
     {" .tar", "an archive", "`tar -xf {0}` unpacks it"},
     {" .7z .rar", "an archive", "unpack it first"},

@@ -9,6 +9,7 @@
 
 #include "base/error_names.h"
 #include "base/time_text.h"
+#include "drawing/braille.h"
 #include "engine/engine.h"
 #include "engine/modules.h"
 #include "engine/prompt.h"
@@ -70,7 +71,7 @@ std::string show_time(SessionState& state, const std::string& code) {
   const Value value = engine.run_line(code);
   wait_for(engine, value);
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-  std::string text = value.is_nil() || is_quiet(code) ? "" : display(engine, value) + "\n";
+  std::string text = value.is_nil() || is_quiet(code) ? "" : shown_result(engine, value) + "\n";
   text += time_text(time.count());
   text += counted(counters() - kernels, "kernel") + counted(engine.runtime().trace_counts().traces - traces, "trace");
   return text + "\n";
@@ -78,7 +79,7 @@ std::string show_time(SessionState& state, const std::string& code) {
 
 std::string run_profile(SessionState& state, const std::string& code) {
   const Value value = state.engine.run_line(fmt::format("profile(fn() = ({}\n))", without_semicolon(code)));
-  return value.is_nil() || is_quiet(code) ? "" : display(state.engine, value) + "\n";
+  return value.is_nil() || is_quiet(code) ? "" : shown_result(state.engine, value) + "\n";
 }
 
 std::string run_bench(SessionState& state, const std::string& code) {

@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "drawing/braille.h"
 #include "engine/engine.h"
 #include "engine/prompt.h"
 #include "prompt/commands.h"
 #include "prompt/entry_reader.h"
 #include "prompt/entry_text.h"
 #include "prompt/history.h"
-#include "value/result_display.h"
 
 namespace tsl::prompt {
 
@@ -42,7 +42,7 @@ void run_entry(SessionState& state, const std::string& entry) {
   state.entered.push_back(text);
   if (value.is_nil()) return;
   engine.prompt().set_last(value);
-  if (!is_quiet(text)) engine.output(display(engine, value) + "\n");
+  if (!is_quiet(text)) engine.output(shown_result(engine, value) + "\n");
 }
 
 }  // namespace

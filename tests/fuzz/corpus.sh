@@ -12,7 +12,9 @@ save(folder + \"0.npy\", reshape(arange(6), [2, 3]))
 save(folder + \"1.npz\", {a: f32(arange(3)), b: ones([2, 2])})
 save(folder + \"2.safetensors\", {a: f16(arange(3)), b: ones([2, 2])})
 save(folder + \"3.json\", {a: [1, 2.5, nil, true], b: \"text\"})
-save(folder + \"4.csv\", {a: [1, nil], b: [0.5, 2.0], c: [\"x\", \"y, \\\"z\\\"\"], d: [true, false]})"
+save(folder + \"4.csv\", {a: [1, nil], b: [0.5, 2.0], c: [\"x\", \"y, \\\"z\\\"\"], d: [true, false]})
+save(folder + \"5.png\", u8(reshape(arange(36), [4, 3, 3])))
+save(folder + \"6.jpg\", u8(reshape(arange(64), [8, 8])))"
 for file in "$folder"/files/*; do  # the first byte names the format
   { printf '%b' "\\x0$(basename "${file%.*}")" && cat "$file"; } >"$folder/loaders/$(basename "$file")"
 done

@@ -9,8 +9,8 @@
 
 namespace {
 
-constexpr const char* kExtensions[] = {"npy", "npz", "safetensors", "json", "csv"};
-constexpr int kFormats = 5;
+constexpr const char* kExtensions[] = {"npy", "npz", "safetensors", "json", "csv", "png", "jpg"};
+constexpr int kFormats = 7;
 
 /// The files that are loaded, one of each format, which are removed at the end.
 struct Files {

@@ -31,8 +31,8 @@ TEST_CASE("a file is recognised by how it begins, or by its name", "[files]") {
 }
 
 TEST_CASE("a hint names the file, and the one to make", "[files]") {
-  CHECK(other_file("a/x.png")->hint ==
-        "in Python, `np.save(\"a/x.npy\", np.asarray(PIL.Image.open(\"a/x.png\")))` makes an array of it");
+  CHECK(other_file("a/x.gif")->hint ==
+        "in Python, `np.save(\"a/x.npy\", np.asarray(PIL.Image.open(\"a/x.gif\")))` makes an array of it");
   CHECK(other_file("m.pt")->hint.find("\"m.safetensors\"") != std::string::npos);
   CHECK(other_file("m.gguf")->hint.find("**{t.name: t.data for t in gguf.GGUFReader(\"m.gguf\").tensors}") !=
         std::string::npos);

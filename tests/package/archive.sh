@@ -24,7 +24,7 @@ if grep -rlF "$build" "$folder/moved"; then
   echo "files name the folder in which they were built"
   exit 1
 fi
-for licence in libfmt libre2 libutf8proc libzip libssl libantlr4 libopenblas nlohmann; do
+for licence in libfmt libre2 libutf8proc libzip libpng libjpeg libssl libantlr4 libopenblas nlohmann; do
   compgen -G "$folder/moved/share/doc/tsl/licences/$licence*" >/dev/null
 done
 echo "$(stat -c %s "$archive") bytes"
