@@ -57,7 +57,10 @@ std::string call_text(const OpDef& op, const Tensor& x, const Attrs& attrs) {
 Tensor perform_collective(exec::Devices& devices, Allocator& host, const OpDef& op, const Tensor& x, const Attrs& attrs,
                           const std::string& where) {
   world::Group& group = world::Group::of_process();
-  group.agree(call_text(op, x, attrs), where);
+  {
+    const exec::ActivityScope waiting(devices.timeline(), exec::ActivityKind::meet);
+    group.agree(call_text(op, x, attrs), where);
+  }
   const Operand operand(x);
   const TensorType type = op.infer({&operand, 1}, attrs);
   const Tensor from = devices.move(x, Device{});
@@ -66,7 +69,10 @@ Tensor perform_collective(exec::Devices& devices, Allocator& host, const OpDef& 
   const size_t to_bytes = static_cast<size_t>(element_count(type.shape).hint()) * size;
   const Tensor to(type.dtype, Layout::contiguous(type.shape), host.allocate(to_bytes));
   const Pieces pieces = pieces_of(op.op, group, attrs.start.hint(), from.data(), from_bytes, to.data());
-  group.exchange(pieces.sent, pieces.received);
+  {
+    const exec::ActivityScope passing(devices.timeline(), exec::ActivityKind::pass);
+    group.exchange(pieces.sent, pieces.received);
+  }
   return x.device().is_host() ? to : devices.move(to, x.device());
 }
 

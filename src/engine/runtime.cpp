@@ -394,32 +394,37 @@ void EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, cons
 
 namespace {
 
-/// Performs the op of a call that a trace has recorded: its number, operand, attributes and line.
+/// Performs the op of a call that a trace has recorded: its number, operand, attributes and position.
 Value perform_recorded_collective(Context& context, std::span<Value> args) {
   const auto op = static_cast<Op>(args[0].integer());
   const Attrs attrs{.start = args[2].integer(), .count = args[3].integer()};
-  return Value(context.runtime().perform_collective(op, args[1].tensor(), attrs, args[4].as<String>().text));
+  const auto number = [&](size_t i) { return static_cast<uint32_t>(args[i].integer()); };
+  const Span call{number(4), number(5), number(6)};
+  return Value(context.runtime().perform_collective(op, args[1].tensor(), attrs, call));
 }
 
 }  // namespace
 
 Tensor EngineRuntime::call_ranks(Op op, const Tensor& x, const Attrs& attrs) {
-  const std::string where = context_.sources().location(location().span);
-  if (!trace()) return perform_collective(op, x, attrs, where);
-  const Value outcome = trace()->perform(
-      perform_recorded_collective,
-      {Value(static_cast<int64_t>(op)), Value(x), from_dim(attrs.start), from_dim(attrs.count), make_string(where)});
+  const Span call = location().span;
+  if (!trace()) return perform_collective(op, x, attrs, call);
+  const auto number = [](auto value) { return Value(static_cast<int64_t>(value)); };
+  const Value outcome = trace()->perform(perform_recorded_collective,
+                                         {number(op), Value(x), from_dim(attrs.start), from_dim(attrs.count),
+                                          number(call.source), number(call.begin), number(call.end)});
   return outcome.tensor();
 }
 
-Tensor EngineRuntime::perform_collective(Op op, const Tensor& x, const Attrs& attrs, const std::string& where) {
+Tensor EngineRuntime::perform_collective(Op op, const Tensor& x, const Attrs& attrs, Span call) {
   Tensor contiguous = x;
   if (!x.layout().is_contiguous()) {
     const Operand operand(x);
     const TensorType type{x.dtype(), tsl::without_symbols(x.shape())};
     eager_.run(op_def(Op::copy), {&operand, 1}, {}, {&type, 1}, x.device(), false, {&contiguous, 1});
   }
-  return tsl::perform_collective(devices_, host_.allocator(), op_def(op), contiguous, without_symbols(attrs), where);
+  if (exec::Timeline* timeline = devices_.timeline()) timeline->set_position(call);
+  return tsl::perform_collective(devices_, host_.allocator(), op_def(op), contiguous, without_symbols(attrs),
+                                 context_.sources().location(call));
 }
 
 Tensor EngineRuntime::move(const Tensor& tensor, const Attrs& attrs) {

@@ -60,7 +60,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   void seed(uint64_t seed) override;
   void effect_print(Value value) override;
   Value effect(EffectFunction run, std::vector<Value> args) override;
-  Tensor perform_collective(Op op, const Tensor& x, const Attrs& attrs, const std::string& where) override;
+  Tensor perform_collective(Op op, const Tensor& x, const Attrs& attrs, Span call) override;
   void wait() override { devices_.wait(); }
   Counters counters(Device device) override { return devices_.counters(device); }
   TraceCounts trace_counts() const override { return regions_.counts(); }

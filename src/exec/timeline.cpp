@@ -45,6 +45,8 @@ const char* name_of(ActivityKind kind) {
     case ActivityKind::to_host: return "reading back";
     case ActivityKind::wait: return "waiting for the device";
     case ActivityKind::output: return "printing";
+    case ActivityKind::meet: return "waiting for other ranks";
+    case ActivityKind::pass: return "passing tensors between ranks";
     case ActivityKind::range: return "in named ranges";
   }
   return "";

@@ -37,6 +37,8 @@ enum class ActivityKind : uint8_t {
   to_host,    // copies, and host reads
   wait,       // the host waits for the device
   output,     // printing
+  meet,       // waiting for the other ranks of the program
+  pass,       // tensors between ranks
   range,      // with_range("name", fn)
 };
 inline constexpr int kActivityKinds = static_cast<int>(ActivityKind::range) + 1;

@@ -23,7 +23,9 @@ bool has_lines(const Activity& activity) {
     case ActivityKind::kernel: return !has_positions(activity);
     case ActivityKind::to_device:
     case ActivityKind::to_host:
-    case ActivityKind::wait: return true;
+    case ActivityKind::wait:
+    case ActivityKind::meet:
+    case ActivityKind::pass: return true;
     case ActivityKind::start_up:
     case ActivityKind::parse:
     case ActivityKind::interpret:

@@ -75,8 +75,8 @@ class Runtime {
   /// Calls `run`: at once, or in order whenever the compiled region runs.
   virtual Value effect(EffectFunction run, std::vector<Value> args) = 0;
 
-  /// Performs an op between the ranks of a world at once, outside any trace. `where`: the line of the call.
-  virtual Tensor perform_collective(Op op, const Tensor& x, const Attrs& attrs, const std::string& where) = 0;
+  /// Performs an op between the ranks of a world at once, outside any trace. `call`: where the program has it.
+  virtual Tensor perform_collective(Op op, const Tensor& x, const Attrs& attrs, Span call) = 0;
 
   /// Waits until all devices have done what they were given.
   virtual void wait() = 0;

@@ -191,8 +191,8 @@ void Group::agree(std::string_view call, std::string_view where) {
 
 void Group::leave(std::string_view why) {
   const Group* const group = known_;
-  static std::atomic<bool> has_left{false};
-  if (!group || group->size() == 1 || has_left.exchange(true)) return;
+  static std::atomic<bool> is_stored{false};
+  if (!group || group->size() == 1 || is_stored.exchange(true)) return;
   try {
     group->meeting_.open();
     group->meeting_.leave(why);
