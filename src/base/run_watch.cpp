@@ -27,11 +27,22 @@ double now_in_seconds() {
 
 }  // namespace
 
+/// Sets whether the interpreter is to call check().
+void RunWatch::update_pending(bool has_limits) {
+  const bool has_too_much = host_limit_ > 0 && host_bytes_ > most_host_bytes_;
+  if (!has_limits && !has_too_much) is_pending_.store(false);
+  if (is_interrupted_.load() || sample_at_.load() != 0) is_pending_.store(true);  // perhaps since the last line
+}
+
 bool RunWatch::take_interrupt() {
   const bool was_interrupted = is_interrupted_.exchange(false);
-  if (!is_running_ || !limits_.any()) is_pending_.store(false);
-  if (is_interrupted_.load()) is_pending_.store(true);  // another one came meanwhile
+  update_pending(is_running_ && limits_.any());
   return was_interrupted;
+}
+
+void RunWatch::end_sample() {
+  sample_at_.store(0);
+  update_pending(is_running_ && limits_.any());
 }
 
 void RunWatch::check_time() {
@@ -58,6 +69,7 @@ bool RunWatch::begin(const RunLimits& limits) {
   is_running_ = true;
   limits_ = limits;
   steps_ = 0;
+  sample_at_.store(0);  // of a moment at which nothing ran
   if (limits.seconds > 0) end_ = now_in_seconds() + limits.seconds;
   constexpr uint64_t kShareToFree = 16, kMostShare = 4;
   most_host_bytes_ =
@@ -69,8 +81,7 @@ bool RunWatch::begin(const RunLimits& limits) {
 void RunWatch::end() {
   is_running_ = false;
   if (has_stopped_.exchange(false)) is_interrupted_.store(false);
-  if (!is_interrupted_.load()) is_pending_.store(false);
-  if (is_interrupted_.load()) is_pending_.store(true);  // one came meanwhile
+  update_pending(false);
 }
 
 void RunWatch::require_host_bytes(uint64_t bytes) const {

@@ -20,8 +20,8 @@ struct RunLimits {
 };
 
 /// Watches the runs of an engine. The interpreter polls is_pending() at each call and each iteration of a loop, and
-/// calls check() while that is true: after an interrupt, and always while a run has limits of steps or seconds. All
-/// other code that may run for long calls poll_stop(), also on the worker threads.
+/// calls check() while that is true: after an interrupt, while a profile asks for a sample, and always while a run has
+/// limits of steps or seconds. All other code that may run for long calls poll_stop(), also on the worker threads.
 class RunWatch {
  public:
   /// Ends the program soon. May be called from another thread and from a signal handler.
@@ -34,6 +34,19 @@ class RunWatch {
   bool take_interrupt();
 
   bool is_pending() const { return is_pending_.load(std::memory_order_relaxed); }
+
+  /// Asks the interpreter for a sample of what it runs at a moment, in ticks of the processor's counter, unless one is
+  /// asked for. May be called from another thread.
+  void ask_sample(uint64_t ticks) {
+    uint64_t none = 0;
+    sample_at_.compare_exchange_strong(none, ticks);
+    is_pending_.store(true);
+  }
+  /// Returns the moment of the sample that is asked for; 0: none.
+  uint64_t sample_at() const { return sample_at_.load(std::memory_order_relaxed); }
+  /// Says that no sample is asked for any more.
+  void end_sample();
+
   /// Counts a step. Throws Failure (interrupt, limit), which the program cannot catch.
   void check();
   /// As check(), on any thread that works for the run, and without counting.
@@ -86,8 +99,10 @@ class RunWatch {
 
   bool begin(const RunLimits& limits);
   void end();
+  void update_pending(bool has_limits);
 
   std::atomic<bool> is_pending_{false};
+  std::atomic<uint64_t> sample_at_{0};
   std::atomic<bool> is_interrupted_{false};
   std::atomic<bool> has_stopped_{false};  // the interrupt has ended a run
   bool is_running_ = false;

@@ -49,7 +49,9 @@ Engine::Engine(EngineOptions options)
   if (options_.depth_limit > 0) interpreter_->set_depth_limit(options_.depth_limit);
 }
 
-Engine::~Engine() = default;
+Engine::~Engine() {
+  runtime_->stop_profile();  // which samples the interpreter
+}
 
 template <class Sink, class Output> void Engine::write(const Sink& sink, const Output& text) {
   struct Writing {
@@ -94,6 +96,8 @@ std::string Engine::timings_text(const std::string& title) { return runtime_->pr
 void Engine::add_times(report::Recording& recording) { runtime_->profiling()->add_times(recording); }
 
 std::string Engine::timeline_json() { return runtime_->profiling()->timeline_json(); }
+
+std::string Engine::folded_stacks() { return runtime_->profiling()->folded_stacks(); }
 
 void Engine::write_trace(const std::string& path) { runtime_->profiling()->write_trace(path); }
 

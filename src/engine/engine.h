@@ -39,10 +39,13 @@ struct RunReports {
   bool timings = false;             // where the time for compiling went, as a table
   bool profile = false;             // what took how long, as tables
   std::string trace;                // the file for the profile as a Chrome trace; "": none
+  std::string folded;               // the file for the interpreter's call paths as folded stacks; "": none
   std::string profile_json;         // the file for the profile as JSON; "": none
   std::string dump;                 // the folder for each stage of compiled code; "": none
   report::TableOptions table = {};  // of the profile
-  bool needs_profile() const { return timings || profile || !trace.empty() || !profile_json.empty(); }
+  bool needs_profile() const {
+    return timings || profile || !trace.empty() || !folded.empty() || !profile_json.empty();
+  }
 };
 
 /// How an engine runs. Those that a user or a host program may set have rows in option_table.h.
@@ -138,6 +141,8 @@ class Engine final : public Context {
   std::string timeline_json();
   /// Writes the profile so far as a Chrome trace. Throws Failure (io).
   void write_trace(const std::string& path);
+  /// Formats the call paths of the interpreter's time as folded stacks, for flame graphs. There must be a profile.
+  std::string folded_stacks();
 
   const EngineOptions& options() const { return options_; }
   /// Returns the devices, for tools that run plans themselves.

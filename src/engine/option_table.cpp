@@ -127,10 +127,13 @@ std::string read_rows(EngineOptions& options, const std::string& text) {
   return "";
 }
 
-/// Reads `on`, `off`, or a file for a trace.
+/// Reads `on`, `off`, or a file for a trace, or for folded stacks if it ends in .folded.
 std::string read_profile(EngineOptions& options, const std::string& value) {
   options.reports.profile = value != "off";
-  options.reports.trace = value == "on" || value == "off" ? "" : value;
+  const std::string file = value == "on" || value == "off" ? "" : value;
+  const bool is_folded = file.ends_with(".folded");
+  options.reports.trace = is_folded ? "" : file;
+  options.reports.folded = is_folded ? file : "";
   return "";
 }
 
@@ -160,7 +163,9 @@ void add_reports(std::vector<EngineOption>& rows) {
   rows.push_back(flag("--timings", kGroup, "Say after the run where the time for compiling went",
                       [](EngineOptions& options, bool on) { options.reports.timings = on; }));
   rows.push_back({"--profile", kGroup, Form::flag_or_file, "FILE",
-                  "Say after the run what took how long; --profile=FILE also writes a Chrome trace", read_profile});
+                  "Say after the run what took how long; --profile=FILE also writes a Chrome trace, or folded "
+                  "stacks to a FILE.folded",
+                  read_profile});
   const auto words = [](const auto& names) { return std::vector<std::string>(names.begin(), names.end()); };
   rows.push_back(choice(
       "--sort", kGroup, words(report::kRowOrders), "By what --profile orders its rows (default: time)",

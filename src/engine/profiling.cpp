@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 
 #include "engine/roofline.h"
+#include "profile/host_time.h"
 #include "report/times.h"
 #include "value/context.h"
 
@@ -22,8 +23,8 @@ constexpr size_t kEventsPerPhase = 10;
 
 }  // namespace
 
-Profiling::Profiling(Context& context, exec::Devices& devices, report::MemoryLedger& memory, exec::RangeSink* ranges,
-                     const EngineOptions& options, size_t trace_events)
+Profiling::Profiling(Context& context, Interpreter& interpreter, exec::Devices& devices, report::MemoryLedger& memory,
+                     exec::RangeSink* ranges, const EngineOptions& options, size_t trace_events)
     : context_(context),
       devices_(devices),
       memory_(memory),
@@ -32,7 +33,8 @@ Profiling::Profiling(Context& context, exec::Devices& devices, report::MemoryLed
       profile_(trace_events),
       timings_(trace_events / kEventsPerPhase),
       timeline_(profile_, ranges),
-      before_(devices.instruments()) {
+      before_(devices.instruments()),
+      sampler_(interpreter, context.watch, context.sources(), timeline_) {
   devices_.instruments().timeline = &timeline_;
   devices_.instruments().observers.push_back(&profile_);
   devices_.instruments().observers.push_back(&timings_);
@@ -50,7 +52,8 @@ Profiling::~Profiling() {
 report::ProfileView Profiling::view(const std::string& title, bool color) {
   timeline_.flush();
   memory_.look();
-  return {timeline_, profile_, context_.sources(), title, rooflines(), color, &memory_, &timings_};
+  return {timeline_, profile_, context_.sources(), title, rooflines(),
+          color,     &memory_, &timings_,          {},    &sampler_.calls()};
 }
 
 std::function<report::Roofline(Device)> Profiling::rooflines() {
@@ -93,8 +96,11 @@ void Profiling::add_times(report::Recording& recording) {
 
 std::string Profiling::timeline_json() {
   timeline_.flush();
-  return report::timeline_json({timeline_, profile_, context_.sources(), "", {}, false, nullptr});
+  return report::timeline_json(
+      {timeline_, profile_, context_.sources(), "", {}, false, nullptr, nullptr, {}, &sampler_.calls()});
 }
+
+std::string Profiling::folded_stacks() { return report::folded_stacks(view("", false)); }
 
 void Profiling::write_trace(const std::string& path) {
   std::ofstream file(path);

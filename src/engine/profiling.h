@@ -6,6 +6,7 @@
 #include <string>
 
 #include "exec/devices.h"
+#include "profile/host_sampler.h"
 #include "profile/memory_ledger.h"
 #include "profile/profile.h"
 #include "profile/profile_table.h"
@@ -20,8 +21,8 @@ struct EngineOptions;
 class Profiling {
  public:
   /// Begins. `ranges`: shows the scopes as well, or null. `trace_events`: the most that are kept for a trace.
-  Profiling(Context& context, exec::Devices& devices, report::MemoryLedger& memory, exec::RangeSink* ranges,
-            const EngineOptions& options, size_t trace_events);
+  Profiling(Context& context, Interpreter& interpreter, exec::Devices& devices, report::MemoryLedger& memory,
+            exec::RangeSink* ranges, const EngineOptions& options, size_t trace_events);
   /// Ends; the devices have the instruments that they had before.
   ~Profiling();
   Profiling(const Profiling&) = delete;
@@ -38,6 +39,8 @@ class Profiling {
   void add_times(report::Recording& recording);
   /// Formats the first events as JSON, for a page.
   std::string timeline_json();
+  /// Formats the call paths of the interpreter's time as folded stacks.
+  std::string folded_stacks();
   /// Writes the events so far as a Chrome trace. Throws Failure (io).
   void write_trace(const std::string& path);
 
@@ -57,6 +60,7 @@ class Profiling {
   exec::Timeline timeline_;
   const exec::Instruments before_;
   std::map<std::string, report::Roofline> rooflines_;  // by device
+  report::HostSampler sampler_;
 };
 
 }  // namespace tsl

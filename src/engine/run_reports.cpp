@@ -63,7 +63,7 @@ void prepare_reports(EngineOptions& options) {
   options.record |= !reports.dump.empty();
   if (!reports.trace.empty()) options.trace_events = std::max(options.trace_events, report::kTraceEvents);
   if (!reports.dump.empty()) report::prepare_dump(reports.dump);
-  for (const std::string& file : {reports.trace, reports.profile_json}) require_writable(file);
+  for (const std::string& file : {reports.trace, reports.folded, reports.profile_json}) require_writable(file);
 }
 
 void write_profiles(Engine& engine, const std::string& title, bool color, size_t width,
@@ -75,6 +75,7 @@ void write_profiles(Engine& engine, const std::string& title, bool color, size_t
   table.width = width;
   if (reports.profile) show(engine.profile_text(title, color, table));
   if (!reports.trace.empty()) engine.write_trace(reports.trace);
+  if (!reports.folded.empty()) report::write_file(reports.folded, engine.folded_stacks());
   if (!reports.profile_json.empty()) report::write_file(reports.profile_json, engine.profile_json(title));
 }
 

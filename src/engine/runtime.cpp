@@ -486,7 +486,8 @@ Value EngineRuntime::profile(const Value& function, const ProfileRequest& reques
   const exec::ActivityScope scope(whole, whole ? whole->range("profile(" + title + ")") : 0);
   for (int64_t i = 0; i < request.warmup; ++i) context_.call(function, {});
   devices_.deferred_errors().flush();
-  Profiling profiling(context_, devices_, memory(), backends_.ranges(), options_, is_traced ? report::kTraceEvents : 0);
+  Profiling profiling(context_, interpreter_, devices_, memory(), backends_.ranges(), options_,
+                      is_traced ? report::kTraceEvents : 0);
   const auto show = [&] {
     if (request.rows > 0) context_.write_log(profiling.text(title, false, table));
     if (is_traced) profiling.write_trace(request.trace_file);
@@ -538,14 +539,14 @@ Value EngineRuntime::with_range(const std::string& name, const Value& function) 
 }
 
 void EngineRuntime::begin_profile() {
-  profiling_ =
-      std::make_unique<Profiling>(context_, devices_, memory(), backends_.ranges(), options_, options_.trace_events);
+  profiling_ = std::make_unique<Profiling>(context_, interpreter_, devices_, memory(), backends_.ranges(), options_,
+                                           options_.trace_events);
   devices_.timeline()->begin(devices_.timeline()->of(exec::ActivityKind::start_up));
 }
 
 void EngineRuntime::start_profile() {
-  profiling_ =
-      std::make_unique<Profiling>(context_, devices_, memory(), backends_.ranges(), options_, options_.trace_events);
+  profiling_ = std::make_unique<Profiling>(context_, interpreter_, devices_, memory(), backends_.ranges(), options_,
+                                           options_.trace_events);
   has_started_ = true;
 }
 

@@ -125,6 +125,7 @@ void Timeline::flush() {
   reader_->read(*this, marks_, work_);
   marks_.clear();
   work_.clear();
+  samples_.clear();
   is_flushing_ = false;
 }
 

@@ -90,7 +90,15 @@ class Timeline {
     uint32_t origin;
     uint64_t launched = 0;  // when the host launched it; 0: not known
   };
-  /// Consumes marks and work. The host's marks are complete up to the last of them, and so is the devices' work.
+  /// A moment, and what the program did at it: the number of a call path, which those who add samples give. `weight`:
+  /// how many moments it stands for.
+  struct Sample {
+    uint64_t ticks;
+    uint32_t path;
+    uint32_t weight;
+  };
+  /// Consumes marks and work, and samples(). The host's marks are complete up to the last of them, and so is the
+  /// devices' work.
   class Reader {
    public:
     virtual ~Reader() = default;
@@ -142,6 +150,14 @@ class Timeline {
   bool is_recorded() const { return reader_ != nullptr; }
   RangeSink* sink() const { return sink_; }
   void add_work(const DeviceWork& work) { work_.push_back(work); }
+  /// Adds a sample, none of which is earlier than the one before.
+  void add_sample(const Sample& sample) {
+    if (!reader_) return;
+    samples_.push_back(sample);
+    if (samples_.size() >= kMaxMarks) flush();  // a long loop that has no scopes
+  }
+  /// Returns the samples that the reader has not read.
+  std::span<const Sample> samples() const { return samples_; }
 
   /// Sets the origin of kernels of eager ops, which have none of their own.
   void set_origin(const Origin& origin);
@@ -210,6 +226,7 @@ class Timeline {
   std::unordered_map<Origin, uint32_t, OriginHash> numbers_;  // of origins
   std::vector<Mark> marks_;
   std::vector<DeviceWork> work_;
+  std::vector<Sample> samples_;
   std::vector<Source*> sources_;
   std::vector<std::string> notes_;
   std::vector<Span> interpreted_;

@@ -103,8 +103,16 @@ size_t Profile::row_of(const Timeline& timeline, Timeline::Id id, uint32_t origi
   return at->second;
 }
 
+/// Counts the samples until `ticks` for the host's innermost scope, unless a device computes.
+void Profile::count_samples(uint64_t ticks) {
+  for (; !unread_.empty() && unread_.front().ticks <= ticks; unread_ = unread_.subspan(1)) {
+    if (active_.empty()) samples_[{open_.back().id, unread_.front().path}] += unread_.front().weight;
+  }
+}
+
 /// Counts the time until `ticks` for the running device work; if there is none, for the host's innermost scope.
 void Profile::advance_to(uint64_t ticks) {
+  count_samples(ticks);
   if (ticks <= at_) return;  // clocks of devices are not exact
   const uint64_t passed = ticks - at_;
   at_ = ticks;
@@ -158,6 +166,7 @@ void Profile::read(const Timeline& timeline, std::span<const Timeline::Mark> mar
         {row_of(timeline, timeline.of(ActivityKind::interpret), 0), timeline.of(ActivityKind::interpret), at_});
   }
   keep(marks, work);
+  unread_ = timeline.samples();
   struct Edge {
     uint64_t ticks;
     size_t row;
@@ -182,6 +191,7 @@ void Profile::read(const Timeline& timeline, std::span<const Timeline::Mark> mar
   }
   for (; mark != marks.end(); ++mark) apply(timeline, *mark);
   advance_to(timeline.end_ticks());
+  unread_ = {};
 }
 
 void Profile::keep(std::span<const Timeline::Mark> marks, std::span<const Timeline::DeviceWork> work) {

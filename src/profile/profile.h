@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "exec/instruments.h"
@@ -87,6 +89,8 @@ class Profile final : public exec::Timeline::Reader, public exec::PlanObserver {
   const std::vector<UnusedOp>& unused() const { return unused_; }
   /// Whether a specialisation launches no kernels, since all its results are unused.
   bool is_empty(const std::string& plan) const { return empty_plans_.count(plan) > 0; }
+  /// Returns how many samples of a call path fell into an activity of the host while no device computed.
+  const std::map<std::pair<exec::Timeline::Id, uint32_t>, uint64_t>& samples() const { return samples_; }
   uint64_t begin_ticks() const { return begin_; }
   uint64_t end_ticks() const { return at_; }
 
@@ -105,6 +109,7 @@ class Profile final : public exec::Timeline::Reader, public exec::PlanObserver {
 
   size_t row_of(const exec::Timeline& timeline, exec::Timeline::Id id, uint32_t origin);
   void advance_to(uint64_t ticks);
+  void count_samples(uint64_t ticks);
   void apply(const exec::Timeline& timeline, const exec::Timeline::Mark& mark);
   void end_scope(const exec::Timeline& timeline, uint64_t ticks);
   void count(ProfileRow& row, uint64_t ticks);
@@ -128,8 +133,10 @@ class Profile final : public exec::Timeline::Reader, public exec::PlanObserver {
   std::vector<ProfileScope> scopes_;
   std::vector<UnusedOp> unused_;
   std::set<std::string> empty_plans_;
-  std::vector<Open> open_;      // the host's scopes, innermost last; the first one is the interpreter
-  std::vector<size_t> active_;  // rows of running device work
+  std::vector<Open> open_;  // the host's scopes, innermost last; the first one is the interpreter
+  std::map<std::pair<exec::Timeline::Id, uint32_t>, uint64_t> samples_;
+  std::span<const exec::Timeline::Sample> unread_;  // while the timeline is read
+  std::vector<size_t> active_;                      // rows of running device work
   uint64_t begin_ = 0, at_ = 0;
   std::vector<exec::Timeline::Mark> kept_marks_;
   std::vector<exec::Timeline::DeviceWork> kept_work_;

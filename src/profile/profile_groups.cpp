@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "profile/host_time.h"
 #include "profile/profile_ranges.h"
 #include "profile/profile_table.h"
 
@@ -18,11 +19,11 @@ namespace {
 
 class Grouping {
  public:
-  explicit Grouping(const ProfileView& view) : view_(view) {}
+  explicit Grouping(const ProfileView& view) : view_(view), host_(host_shares(view)) {}
 
   void add(const ProfileRow& row) {
     const Activity& of = view_.timeline[row.id];
-    if (of.kind != ActivityKind::kernel) return add(row, label_of_activity(row), 1);
+    if (of.kind != ActivityKind::kernel) return add_activity(row);
     const std::string category(name_of(category_of(view_.timeline, row.id, row.origin)));
     switch (view_.table.groups) {
       case RowGroups::launch: {
@@ -57,6 +58,17 @@ class Grouping {
     const std::string where = locations_text(view_, row);
     const std::string what = text_of(view_.timeline[row.id]);
     return where.empty() ? what : what + "  " + where;
+  }
+
+  /// Divides the interpreter's time by what it runs, if samples say that.
+  void add_activity(const ProfileRow& row) {
+    bool is_divided = false;
+    for (const HostShare& share : host_) {
+      if (share.activity != row.id) continue;
+      is_divided = true;
+      add(row, host_label(view_, share), share.ticks / std::max(row.share_ticks, 1.0));
+    }
+    if (!is_divided) add(row, label_of_activity(row), 1);
   }
 
   /// Divides a kernel's time by its ops.
@@ -115,6 +127,7 @@ class Grouping {
   }
 
   const ProfileView& view_;
+  const std::vector<HostShare> host_;
   std::map<std::string, RowGroup> groups_;  // by label
 };
 

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "profile/host_time.h"
 #include "profile/profile_ranges.h"
 #include "tensor/device_names.h"
 
@@ -41,12 +42,30 @@ class ProfileJson {
     }
     for (const UnusedOp& op : view_.profile.unused())
       unused.push_back({{"op", op.name}, {"specialisation", op.plan}, {"location", location_of(op.span)}});
+    Json host = Json::array();
+    for (const HostShare& share : host_shares(view_)) host.push_back(host_of(share));
     return {{"version", 1},     {"title", view_.title},     {"seconds", seconds(whole_)},
             {"rows", rows},     {"regions", regions},       {"ranges", ranges},
-            {"unused", unused}, {"rooflines", rooflines()}, {"notes", view_.timeline.notes()}};
+            {"unused", unused}, {"rooflines", rooflines()}, {"notes", view_.timeline.notes()},
+            {"host", host}};
   }
 
  private:
+  Json host_of(const HostShare& share) const {
+    Json path = Json::array();
+    for (const CallNode* node : view_.calls->parts(share.path)) {
+      path.push_back({{"function", node->name},
+                      {"builtin", node->is_builtin()},
+                      {"file", view_.sources.get(node->source).name()},
+                      {"line", node->line}});
+    }
+    return {{"path", path},
+            {"range", view_.timeline[share.activity].name},
+            {"seconds", seconds(share.ticks)},
+            {"share", kPercent * share.ticks / whole_},
+            {"samples", share.samples}};
+  }
+
   double seconds(double ticks) const { return view_.timeline.seconds(ticks); }
   double seconds(uint64_t ticks) const { return seconds(static_cast<double>(ticks)); }
 

@@ -9,6 +9,7 @@
 
 #include "base/display_width.h"
 #include "base/words.h"
+#include "profile/host_time.h"
 #include "profile/profile_ranges.h"
 
 namespace tsl::report {
@@ -92,6 +93,7 @@ class Table {
     add_categories();
     add_lines();
     add_ranges();
+    add_functions();
     add_scopes();
     if (view_.memory) add_lines_of(memory_text(*view_.memory, view_.sources, options_.rows), cut_to_width);
     line("");
@@ -248,6 +250,20 @@ class Table {
                        counted(share.runs, "run"), counted(share.launches, "launch", "launches")));
     }
     if (shares.size() > options_.rows) line(fmt::format("{:>21}… {} more", "", shares.size() - options_.rows));
+  }
+
+  /// Adds the functions that the interpreter runs.
+  void add_functions() {
+    const std::vector<HostFunction> functions = host_functions(view_);
+    if (functions.empty()) return;
+    line("");
+    line("interpreting by function, from samples: its own time, and with what it calls");
+    for (size_t i = 0; i < functions.size() && i < options_.rows; ++i) {
+      const HostFunction& each = functions[i];
+      line(fmt::format("{:>7.2f} % {:>9} {:>9.2f} % {:>9}  {}", percent(each.own), duration(each.own),
+                       percent(each.whole), duration(each.whole), each.name));
+    }
+    if (functions.size() > options_.rows) line(fmt::format("{:>21}… {} more", "", functions.size() - options_.rows));
   }
 
   void add_scopes() {

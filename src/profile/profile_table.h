@@ -18,6 +18,7 @@
 
 namespace tsl::report {
 
+class CallTree;
 class Timings;
 
 struct ProfileView {
@@ -30,6 +31,7 @@ struct ProfileView {
   const MemoryLedger* memory = nullptr;
   const Timings* timings = nullptr;
   TableOptions table = {};
+  const CallTree* calls = nullptr;  // of the samples; null: there are none
 };
 
 /// A line of the program, and whether it is in a forward or a backward pass.

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "profile/host_time.h"
 #include "profile/profile_table.h"
 
 namespace tsl::report {
@@ -77,6 +79,7 @@ class Verdicts {
       say(fmt::format("dominated by copies: {:.1f} % of steady state", kPercent * copies / steady));
     const double host = ticks_of(ActivityKind::interpret) + ticks_of(ActivityKind::replay) +
                         ticks_of(ActivityKind::segment) + ticks_of(ActivityKind::launch);
+    if (host > kMost * steady && add_host_bound(steady)) return;
     if (host > kMost * steady && kernels_ > 0) {
       say(fmt::format(
           "launch-bound: in steady state {:.1f} % of the time no kernel runs, while the host prepares them; {}",
@@ -86,6 +89,48 @@ class Verdicts {
               ? "most are of single ops in functions with @compile that are interpreted"
               : "larger tensors, or more work between two host reads, would help"));
     }
+  }
+
+  /// Returns the part of the interpreter's time that launching kernels does not explain.
+  double without_launches(const std::vector<HostShare>& shares) const {
+    constexpr double kLongestLaunch = 20e-6;                  // seconds of a line for each kernel that it launches
+    std::map<std::pair<uint32_t, uint32_t>, double> seconds;  // by source and line: of launching
+    for (const ProfileRow& row : view_.profile.rows()) {
+      if (activity(row).kind != ActivityKind::kernel) continue;
+      for (const ProfileLine& line : lines_of(view_, row))
+        seconds[{line.source, line.line}] += kLongestLaunch * static_cast<double>(row.calls);
+    }
+    double all = 0, others = 0;
+    for (const HostShare& share : shares) {
+      const CallNode& node = (*view_.calls)[share.path];
+      const double took = view_.timeline.seconds(share.ticks);
+      double& left = seconds[{node.source, node.line}];
+      const double explained = std::min(left, took);
+      left -= explained;
+      all += took;
+      others += took - explained;
+    }
+    return all > 0 ? others / all : 0;
+  }
+
+  /// Names the function that the interpreter runs most of the time, if that time is not for launching kernels.
+  bool add_host_bound(double steady) {
+    constexpr double kMost = 0.5;
+    const std::vector<HostShare> shares = host_shares(view_);
+    double ticks = 0;
+    for (const HostShare& share : shares) ticks += share.ticks;
+    if (ticks < kMost * steady || without_launches(shares) < kMost) return false;
+    const std::vector<HostFunction> functions = host_functions(view_);
+    const auto most = std::max_element(
+        functions.begin(), functions.end(),
+        [](const HostFunction& a, const HostFunction& b) { return a.with_builtins < b.with_builtins; });
+    if (most == functions.end() || most->with_builtins == 0) return false;  // its host calls the library
+    say(fmt::format(
+        "host-bound at {}: in steady state {:.1f} % of the time is the interpreter's, {:.1f} % that of this "
+        "function, most of it at {}",
+        most->name, kPercent * ticks / steady, kPercent * most->with_builtins / steady,
+        location_text(view_, {most->source, most->line, false})));
+    return true;
   }
 
   /// Names the lines whose results are unused.

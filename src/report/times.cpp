@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "profile/host_time.h"
+
 namespace tsl::report {
 
 using exec::Activity;
@@ -145,6 +147,7 @@ class TimelineWriter {
     Json out{{"seconds", seconds(view_, view_.profile.end_ticks() - view_.profile.begin_ticks())},
              {"is_cut", is_cut_ || view_.profile.is_cut()},
              {"names", std::move(names_)},
+             {"calls", calls()},
              {"tracks", Json::array()}};
     out["tracks"].push_back({{"name", "host"}, {"events", std::move(host)}});
     for (auto& [device, events] : devices) out["tracks"].push_back({{"name", device}, {"events", std::move(events)}});
@@ -153,6 +156,19 @@ class TimelineWriter {
 
  private:
   using Json = nlohmann::ordered_json;
+
+  /// Returns each call path as [path of the caller, text, seconds of its own]; the first one is that of no call.
+  Json calls() const {
+    Json all = Json::array();
+    if (!view_.calls) return all;
+    std::map<uint32_t, double> own;
+    for (const HostShare& share : host_shares(view_)) own[share.path] += timeline_.seconds(share.ticks);
+    for (uint32_t path = 0; path < view_.calls->size() && !own.empty(); ++path) {
+      const CallNode& node = (*view_.calls)[path];
+      all.push_back({node.caller, path == 0 ? "interpreting" : frame_text(view_, node), own[path]});
+    }
+    return all;
+  }
 
   template <class Event> std::span<const Event> first(const std::vector<Event>& events) {
     is_cut_ |= events.size() > kTimelineEvents;

@@ -87,6 +87,12 @@ bool Interpreter::stops_at(const Run& run, const Frame* frame, const Instruction
   return at < run.begin || at >= run.end || pc->op == Opcode::return_;
 }
 
+/// Has a sample taken, if one is asked for and its moment is over.
+void Interpreter::look(std::string_view builtin) {
+  if (sampler_) sampler_->look(frames_, builtin);
+  else context_.watch.end_sample();
+}
+
 /// Materializes the values that pending operators and builtins have returned to the run.
 void Interpreter::materialize_registers(const Run& run) {
   each_register(run.entry, [this](Value& value) { materialize(context_, value); });
@@ -104,7 +110,8 @@ Value Interpreter::start_progress(const Value& iterable) {
 // long, is in instructions.cpp and interpreter_calls.cpp.
 //
 // SAVE() stores the pc in the frame for code that may throw, read the frame or run code. LOAD() continues in the
-// innermost frame. NEXT(pc) dispatches the instruction at pc.
+// innermost frame. NEXT(pc) dispatches the instruction at pc. POLL() has samples taken, from now on behind each
+// instruction until one is taken, and ends the run if it is to end.
 void Interpreter::dispatch(const Run& run) {
   Frame* frame;
   const Instruction* pc;
@@ -112,7 +119,7 @@ void Interpreter::dispatch(const Run& run) {
   Value* base;
   const Value* constants;
   RunWatch& watch = context_.watch;
-  const bool is_watched = run.body_frame || step_limit_;
+  [[maybe_unused]] bool is_watched = run.body_frame || step_limit_ || watch.sample_at() != 0;
 
 #define LOAD()                                  \
   do {                                          \
@@ -136,6 +143,7 @@ void Interpreter::dispatch(const Run& run) {
 #undef TSL_OPCODE
   };
   const void* const* table = is_watched ? watched : direct;
+#define WATCH() (table = watched)
 #define CASE(name) do_##name
 #define NEXT(where)                            \
   do {                                         \
@@ -145,11 +153,13 @@ void Interpreter::dispatch(const Run& run) {
   LOAD();
   NEXT(pc);
 watch:
+  if (watch.sample_at() != 0) look();
   SAVE();
   if (stops_at(run, frame, pc)) return;
-  if (!run.body_frame && !step_limit_) table = direct;  // nothing counts steps any more
+  if (!run.body_frame && !step_limit_ && watch.sample_at() == 0) table = direct;  // nothing counts steps any more
   goto* direct[static_cast<uint8_t>(pc->op)];
 #else
+#define WATCH() (is_watched = true)
 #define CASE(name) case Opcode::name
 #define NEXT(where) \
   do {              \
@@ -159,13 +169,26 @@ watch:
   LOAD();
 again:
   if (is_watched) {
+    if (watch.sample_at() != 0) look();
     SAVE();
     if (stops_at(run, frame, pc)) return;
+    is_watched = run.body_frame || step_limit_ || watch.sample_at() != 0;
   }
   switch (pc->op) {
     case Opcode::count_: return;
 #endif
 
+#define POLL()                      \
+  do {                              \
+    if (watch.is_pending()) {       \
+      if (watch.sample_at() != 0) { \
+        look();                     \
+        WATCH();                    \
+      }                             \
+      SAVE();                       \
+      watch.check();                \
+    }                               \
+  } while (0)
 #define JUMP_IF(condition) NEXT((condition) ? code + pc[1].wide() : pc + 2)
 
   CASE(move) : base[pc->a] = base[pc->b];
@@ -378,8 +401,8 @@ again:
 
   CASE(call) : {
     Value* slot = base + pc->a;
+    POLL();
     SAVE();
-    if (watch.is_pending()) watch.check();
     if (slot->is(Tag::function)) {
       const Proto* proto = &proto_of(slot->as<Function>());
       const uint32_t flags = frame->flags;
@@ -451,10 +474,7 @@ again:
       : if (!base[pc->a].is_nil()) static_cast<ProgressBar&>(base[pc->a].as<BuiltinFunction>()).count();
   NEXT(pc + 1);
   CASE(loop_body) : {
-    if (watch.is_pending()) {
-      SAVE();
-      watch.check();
-    }
+    POLL();
     if (frame->flags & Frame::kOpen) {
       SAVE();
       const auto next = hooks_->run_loop_body(*frame, frame->proto->loops[pc->wide()]);
@@ -487,6 +507,8 @@ again:
 }
 #endif
 #undef JUMP_IF
+#undef POLL
+#undef WATCH
 #undef NEXT
 #undef CASE
 #undef SAVE

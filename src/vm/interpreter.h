@@ -28,6 +28,7 @@
 #include "base/error.h"
 #include "bytecode/bytecode.h"
 #include "value/value.h"
+#include "vm/call_sampler.h"
 #include "vm/code_store.h"
 #include "vm/cycles.h"
 #include "vm/progress.h"
@@ -76,6 +77,8 @@ class Interpreter {
   /// Whether the C++ stack has room for a region within the running ones: unlike interpreting, each nested region uses
   /// it.
   bool has_stack_for_region() const;
+  /// Sets who takes samples of what runs, or nobody (null), and returns who did.
+  CallSampler* set_sampler(CallSampler* sampler) { return std::exchange(sampler_, sampler); }
   /// Returns the terminal's line for the bars of loops over progress(xs).
   ProgressLine& progress_line() { return progress_line_; }
   /// Returns the innermost frame.
@@ -152,6 +155,7 @@ class Interpreter {
   /// Whether a run of a loop body must stop before the instruction at `pc`. Counts steps.
   bool stops_at(const Run& run, const Frame* frame, const Instruction* pc);
   void materialize_registers(const Run& run);
+  void look(std::string_view builtin = {});
   /// Pushes a frame for the function in *slot, whose bound arguments are above it.
   void enter(Value* slot, uint32_t flags);
 
@@ -192,6 +196,7 @@ class Interpreter {
   CycleCollector cycles_;
   CodeStore code_;
   ProgressLine progress_line_;
+  CallSampler* sampler_ = nullptr;
   ValueStack values_;
   FrameStack frames_;
   Value* builtin_end_;  // end of the stack slots that running builtins use

@@ -322,6 +322,8 @@ void Interpreter::call_builtin(Value* slot, size_t count, const CallShape* shape
                             tensor == args + bound ? std::nullopt : std::optional(tensor->tensor_data()->device));
   Value result =
       native.builtin->function(context_, Args{{args, bound}, native.bound, shape ? shape->positional : count, &native});
+  if (context_.watch.sample_at() != 0) [[unlikely]]
+    look(slot->as<BuiltinFunction>().builtin->name);
   if (signature.result) check_result(context_, signature, result, args);
   *slot = std::move(result);
 }

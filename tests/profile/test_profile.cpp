@@ -468,3 +468,16 @@ TEST_CASE("profile() needs the permissions of what it gives, and names that it k
   CHECK(contains(error("profile(fn() = 3, group: \"size\")"), "launch, kernel, shape, line, range, category"));
   CHECK_FALSE(error("profile(fn() = 3, rows: -1)").empty());
 }
+
+TEST_CASE("a sample counts for what the host does at its moment, and not while a device computes", "[profile]") {
+  HandMade t;
+  const Timeline::Id kernel = t.kernel("k"), host = t.timeline.of(ActivityKind::interpret);
+  t.mark(10, t.timeline.of(ActivityKind::replay));
+  t.mark(20, Timeline::kEnd);
+  t.run(kernel, 30, 40);
+  t.mark(50, t.timeline.of(ActivityKind::output));
+  for (const uint64_t at : {5, 15, 25, 35, 45}) t.timeline.add_sample({t.begin + at, 7, 2});
+  t.read();
+  CHECK(t.profile.samples().at({host, 7}) == 6);
+  CHECK(t.profile.samples().at({t.timeline.of(ActivityKind::replay), 7}) == 2);
+}

@@ -1,7 +1,6 @@
 #include "backend/cpu/threads.h"
 
 #include <cxxabi.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/blocked_signals.h"
 #include "base/float_state.h"
 #include "base/machine.h"
 #include "base/run_watch.h"
@@ -27,24 +27,6 @@ namespace {
 
 // Loops often follow each other within microseconds; sleeping and waking would cost more than this spin.
 constexpr int kSpins = 4000;
-
-/// Blocks the signals that a process is sent, which are the host program's: the threads that this one starts inherit
-/// that. Those of defects stay, so that a host that writes reports of crashes sees them.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&all, signal);
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 void pause() {
 #if defined(__x86_64__)
