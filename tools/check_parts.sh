@@ -266,6 +266,7 @@ part_browser() {
 part_site() {
   need mkdocs mkdocs
   need chromium chromium
+  build release -DCMAKE_BUILD_TYPE=Release -- tsl
   tools/site
   python3 tests/report/site.py --screenshots build/check/site build/site
 }

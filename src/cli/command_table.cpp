@@ -91,6 +91,10 @@ void add_new(CLI::App& app, Command& command) {
 
 void add_doctor(CLI::App&, Command&) {}
 
+void add_doc(CLI::App& app, Command& command) {
+  app.add_option("FOLDER", command.doc_folder, "Where the pages are written; it is made if need be")->required();
+}
+
 void add_generate(CLI::App& app, Command& command) {
   app.add_option("KIND", command.generate, "bash, zsh, fish or man")
       ->required()
@@ -111,6 +115,8 @@ constexpr CommandRow kCommands[] = {
     {"new", "NAME", "Make a folder with a first program, its data, its tests and a README", Kind::make, false, add_new},
     {"doctor", "", "Say what is found here (processor, GPU, libraries, cache), and what to do about what is missing",
      Kind::doctor, false, add_doctor},
+    {"doc", "FOLDER", "Write a reference of all functions, options and errors, as pages in Markdown", Kind::doc, false,
+     add_doc},
     {"help", "[NAME]", "Tell about a command, an option, or a name of the language", Kind::help, false, add_help},
     {"generate", "KIND", "Print the completion script of a shell (bash, zsh, fish), or the man page (man)",
      Kind::generate, false, add_generate},

@@ -82,6 +82,7 @@ void run_main(const Command& command, Engine& engine) {
     case Command::Kind::generate:
     case Command::Kind::make:
     case Command::Kind::doctor:
+    case Command::Kind::doc:
     case Command::Kind::cache: return;
   }
 }
@@ -170,6 +171,7 @@ int run_command(int argc, char** argv) {
   if (command.kind == Command::Kind::help) return run_help(command.help_name);
   if (command.kind == Command::Kind::make) return run_new(command.new_name);
   if (command.kind == Command::Kind::doctor) return run_doctor();
+  if (command.kind == Command::Kind::doc) return run_doc(command.doc_folder);
   if (command.kind == Command::Kind::generate) return run_generate(command.generate);
   if (command.kind == Command::Kind::format) return run_format(command.format, wants_color(command.color));
   if (command.kind == Command::Kind::test) return run_tests(command.test, command.engine);

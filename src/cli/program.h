@@ -70,7 +70,8 @@ struct Command {
     help,
     generate,
     make,
-    doctor
+    doctor,
+    doc
   } kind = Kind::prompt;
   std::string script;  // a path, or code
   TestCommand test;
@@ -79,10 +80,11 @@ struct Command {
   std::vector<std::string> dumps;  // diff: two folders
   BenchCommand bench;
   FormatCommand format;
-  std::string help_name;  // help: "" for all commands
-  std::string generate;   // generate: what to print
-  std::string new_name;   // make: the folder
   RanksCommand ranks;
+  std::string help_name;   // help: "" for all commands
+  std::string generate;    // generate: what to print
+  std::string new_name;    // make: the folder
+  std::string doc_folder;  // doc
   EngineOptions engine;
   std::string color = "auto";
   bool check = false;        // only look for errors
@@ -113,6 +115,8 @@ int run_help(const std::string& name);
 int run_new(const std::string& name);
 /// Says what TSL finds on this machine, and what to do about what is missing.
 int run_doctor();
+/// Writes a reference of all names into a folder.
+int run_doc(const std::string& folder);
 /// Prints a completion script or the man page.
 int run_generate(const std::string& kind);
 

@@ -1,13 +1,19 @@
 // Tests help, suggestions, and what is generated from the table of commands.
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <regex>
 #include <sstream>
 
+#include <unistd.h>
+
+#include "base/error_names.h"
 #include "catch.h"
 #include "cli/command_table.h"
+#include "value/builtin.h"
 
 using namespace tsl;
+namespace fs = std::filesystem;
 using Catch::Contains;
 
 namespace {
@@ -29,6 +35,13 @@ Outcome run(std::vector<std::string> args) {
   return {code, out.str(), err.str()};
 }
 
+std::string read(const fs::path& file) {
+  std::ifstream in(file);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+std::string in_markdown(const std::string& name) { return std::regex_replace(name, std::regex("_"), "\\_"); }
+
 }  // namespace
 
 TEST_CASE("tsl help lists all commands and options, and tells about each") {
@@ -47,6 +60,33 @@ TEST_CASE("tsl help lists all commands and options, and tells about each") {
     CHECK_THAT(run({"help", option.name}).out, Contains(option.name) && Contains("\n  " + option.text + "\n"));
   }
   CHECK(run({"-V"}).out == run({"--version"}).out);
+}
+
+TEST_CASE("tsl doc has an entry for each name of the language, each option and each error") {
+  const fs::path folder = fs::temp_directory_path() / ("tsl_cli_doc_" + std::to_string(getpid())) / "reference";
+  const Outcome outcome = run({"doc", folder.string()});
+  CHECK(outcome.code == 0);
+  const auto has = [&](const std::string& file, const std::string& part) {
+    CAPTURE(file, part);
+    CHECK(read(folder / file).find(part) != std::string::npos);
+  };
+  EngineOptions options;
+  options.device = "cpu";
+  Engine engine(options);
+  for (const std::string& name : engine.builtins().names())
+    has("builtins.md", "\n## " + in_markdown(name) + "\n\n```text\n");
+  for (const char* module : {"nn", "optim", "science"}) {
+    const Value value = engine.run("<test>", std::string("import ") + module + "\n" + module);
+    for (const auto& [name, cell] : value.as<Module>().exports) {
+      if (cell->value.is(Tag::function) && name->front() != '_')
+        has(std::string(module) + ".md", "\n## " + in_markdown(std::string(module) + "." + *name) + "\n");
+    }
+    has("index.md", std::string("(") + module + ".md)");
+  }
+  for (const OptionText& option : options_of(ProgramModel().app)) has("options.md", option.name);
+  for (const CommandRow& row : command_rows()) has("options.md", std::string("\n## tsl ") + row.name);
+  for (const ErrorRow& row : error_catalogue()) has("errors.md", "\n## " + std::string(row.name) + "\n");
+  fs::remove_all(folder.parent_path());
 }
 
 TEST_CASE("tsl help tells about names of the language") {

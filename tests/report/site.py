@@ -17,9 +17,9 @@ from pathlib import Path
 from browser import Browser
 
 PAGES = ["index.html", "docs/tutorial.html", "docs/cookbook/data.html", "docs/cookbook/programs.html", "docs/coming-from.html",
-         "docs/language.html", "docs/explain.html", "docs/errors.html", "docs/nn.html", "docs/pages.html",
+         "docs/language.html", "reference/builtins.html", "docs/explain.html", "docs/errors.html", "docs/nn.html", "docs/pages.html",
          "examples/models/llama.tsl.html"]
-WORDS = {"convolution": "docs/nn.html", "cookbook": "docs/cookbook.html", "vmap": "docs/derivatives.html"}
+WORDS = {"convolution": "docs/nn.html", "cookbook": "docs/cookbook.html", "cosine_restarts": "reference/optim.html", "vmap": "docs/derivatives.html"}
 WIDTHS = [400, 1280]
 SECONDS = 30  # the most that a search may take
 

@@ -15,6 +15,8 @@ from urllib.parse import unquote
 
 import links
 
+PROGRAM = "build/release/tsl"
+REFERENCE = ["index", "builtins", "nn", "optim", "science", "options", "errors"]  # what `tsl doc` writes, in this order
 PICTURES = {".png", ".svg", ".jpg"}
 LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".h": "c", ".c": "c", ".py": "python", ".sh": "sh", ".tsl": "tsl"}
 STYLE = """
@@ -195,10 +197,12 @@ def build(root, source, target):
     for page in sorted((root / "docs").rglob("*.md")):
         site.add(str(page.relative_to(root)))
     site.write("site.css", STYLE)
+    subprocess.run([root / PROGRAM, "doc", source / "pages/reference"], check=True, stdout=subprocess.DEVNULL)
+    groups.insert(-1, {"Reference": [f"reference/{name}.md" for name in REFERENCE]})
     settings = {
         "site_name": "TSL", "docs_dir": str(source / "pages"), "site_dir": str(target), "use_directory_urls": False, "nav": groups,
         "theme": {"name": "readthedocs", "highlightjs": False, "navigation_depth": 2}, "extra_css": ["site.css"],
-        "plugins": ["search"], "markdown_extensions": ["attr_list", {"toc": {"permalink": "#"}}],
+        "plugins": [{"search": {"separator": r"[^\w@]+"}}], "markdown_extensions": ["attr_list", {"toc": {"permalink": "#"}}],
     }
     (source / "mkdocs.yml").write_text(json.dumps(settings, indent=2))  # JSON is YAML
     subprocess.run(["mkdocs", "build", "--strict", "--quiet", "--config-file", source / "mkdocs.yml"], check=True)
@@ -209,11 +213,13 @@ def main():
     root = Path(__file__).resolve().parents[2]
     if not shutil.which("mkdocs"):
         sys.exit("site: mkdocs is missing: apt-get install mkdocs")
+    if not (root / PROGRAM).exists():
+        sys.exit(f"site: {PROGRAM} is missing: tools/tsl builds it")
     target = root / "build/site"
     try:
         build(root, root / "build/site-source", target)
     except subprocess.CalledProcessError as failure:
-        sys.exit(f"site: mkdocs failed ({failure.returncode})")
+        sys.exit(f"site: {failure.cmd[0]} failed ({failure.returncode})")
     count, found = problems(target)
     if found or not count:
         sys.exit("\n".join(found) or "site: there are no links to check")
