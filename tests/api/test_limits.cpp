@@ -212,4 +212,19 @@ TEST_CASE("an interrupt ends an op on all threads, and one run only", "[api][lim
   CHECK(t.text(t.eval("float(sum(matmul(ones([100, 100]), ones([100, 100]))))")) == "1000000.0");
 }
 
+TEST_CASE("sleeping ends at a deadline and at an interrupt", "[api][limits]") {
+  Fixture late([](tsl_config& config) {
+    config.capabilities = TSL_ALLOW_CLOCK;
+    config.time_limit = kDeadline;
+  });
+  CHECK(late.run("try { sleep(3600) } catch e { }") == TSL_LIMIT);
+  Fixture t([](tsl_config& config) { config.capabilities = TSL_ALLOW_CLOCK; });
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    tsl_interrupt(t.engine);
+  });
+  CHECK(t.run("try { sleep(3600) } catch e { }") == TSL_INTERRUPT);
+  other.join();
+}
+
 }  // namespace tsl::api_test
