@@ -35,7 +35,7 @@ tsl_require(nlohmann_json nlohmann-json3-dev)
 # Debian's package config of libzip also wants its command-line tools; that of CLI11 is not in every distribution.
 tsl_require_files(libzip::zip zip.h zip libzip-dev)
 tsl_require_files(PNG::PNG png.h png libpng-dev)
-tsl_require_files(JPEG::JPEG jpeglib.h jpeg libjpeg62-turbo-dev)
+tsl_require_files(JPEG::JPEG jpeglib.h jpeg libjpeg-dev)
 tsl_require_files(re2::re2 re2/re2.h re2 libre2-dev)
 tsl_require_files(utf8proc::utf8proc utf8proc.h utf8proc libutf8proc-dev)
 tsl_require_files(CLI11::CLI11 CLI/CLI.hpp "" libcli11-dev)
