@@ -61,7 +61,7 @@ void add_general_options(CLI::App& app, Command& command, std::string& code, std
     add_engine_option(app, option, command.engine, profile);
   }
   app.option_defaults()->group("Messages");
-  add_choice(app, "--color", {"auto", "always", "never"}, "Colour in messages",
+  add_choice(app, "--color", {"auto", "always", "never"}, "Colour in messages and plots",
              [&](const std::string& when) { command.color = when; });
   app.set_help_flag();
   app.set_help_flag("-h,--help", "Show this help and exit");
