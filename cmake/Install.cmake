@@ -51,6 +51,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION interpreters)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfmt-dev, libre2-dev, libutf8proc-dev, libzip-dev, libpng-dev, libjpeg-dev, libantlr4-runtime-dev")  # for libtsl.a
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libcairo2")  # for plots in .png files
 include(CPack)
 
 # The program prints its man page and completion scripts, so it has to run here. The folders are named as its readers do.

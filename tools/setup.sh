@@ -6,8 +6,9 @@ readonly program=${root:?}/build/release/tsl
 readonly stamp=$root/build/release/.built  # as old as the newest sources the program is made of
 readonly needed_commands=(cmake ninja c++ antlr4 java)
 readonly command_packages=(cmake ninja-build g++ antlr4 default-jre-headless)
-readonly needed_libraries=(catch2 libantlr4-runtime-dev libcli11-dev libedit-dev libfmt-dev libgloo-dev libjpeg-dev libopenblas-serial-dev libpng-dev
-  libre2-dev libutf8proc-dev libzip-dev nlohmann-json3-dev uuid-dev)  # of the ANTLR runtime
+# uuid-dev is for the ANTLR runtime, and libcairo2 for plots in .png files.
+readonly needed_libraries=(catch2 libantlr4-runtime-dev libcairo2 libcli11-dev libedit-dev libfmt-dev libgloo-dev libjpeg-dev
+  libopenblas-serial-dev libpng-dev libre2-dev libutf8proc-dev libzip-dev nlohmann-json3-dev uuid-dev)
 
 # NVIDIA's packages of PyPI that a build and tests without a GPU need.
 readonly cuda_packages=("nvidia-cuda-runtime==13.0.*" "nvidia-cuda-crt==13.0.*" "nvidia-cuda-cccl==13.0.*"

@@ -41,12 +41,12 @@ Value text_of(Context& context, const Value& value, const char* spec) {
 }
 
 Value run_printed_picture(Context& context, std::span<Value> args) {
-  return make_string(printed_picture(drawing_of(context, args[0])));
+  return make_string(printed_picture(context, args[0]));
 }
 
 Value run_picture_text(Context& context, std::span<Value> args) {
-  constexpr int kColumns = 80;
-  return make_string(braille_text(drawing_of(context, args[0]), kColumns, false));
+  const Screen plain;
+  return make_string(braille_text(drawing_of(context, args[0]), plain.columns, plain.has_color));
 }
 
 Value print_builtin(Context& context, Args args) {

@@ -69,7 +69,7 @@ void add_general_options(CLI::App& app, Command& command, std::string& code, std
   app.add_flag("--all-ranks", command.ranks.shows_all,
                "Show what all ranks print, each line with its rank; else rank 0's");
   app.option_defaults()->group("Messages");
-  add_choice(app, "--color", {"auto", "always", "never"}, "Colour in messages",
+  add_choice(app, "--color", {"auto", "always", "never"}, "Colour in messages and plots",
              [&](const std::string& when) { command.color = when; });
   app.set_help_flag();
   app.set_help_flag("-h,--help", "Show this help and exit");

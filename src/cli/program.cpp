@@ -196,6 +196,10 @@ int run_command(int argc, char** argv) {
   }
   Engine& engine = *opened;
   if (command.report.takes_output()) engine.output = [](std::string_view text) { std::cerr << text << std::flush; };
+  engine.screen = [file = command.report.takes_output() ? STDERR_FILENO : STDOUT_FILENO, when = command.color] {
+    const auto width = static_cast<int>(terminal_width(file));
+    return Screen{width > 0 ? width : Screen().columns, wants_color(when, file)};
+  };
   engine.show_warning = [&](const Error& warning) { show(warning, engine.sources(), form); };
   if (isatty(STDERR_FILENO) != 0) show_progress(engine);
   const InterruptScope interrupts(engine);

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/display_width.h"
 #include "base/run_watch.h"
+#include "value/context.h"
 #include "value/result_display.h"
 #include "value/utf8.h"
 
@@ -22,7 +20,6 @@ constexpr double kCellWidth = 8, kCellHeight = 16;
 constexpr int kDotsAcross = 2, kDotsDown = 4;
 constexpr double kMostGrowth = 1.25;  // upwards, on a wide terminal
 constexpr int kMostColumns = 400;
-constexpr int kPlainColumns = 80;
 
 struct Cell {
   unsigned char dots = 0;
@@ -305,18 +302,13 @@ std::string braille_text(const Drawing& drawing, int columns, bool has_color) {
   return canvas.lines(has_color);
 }
 
-std::string printed_picture(const Drawing& drawing) {
-  if (isatty(STDOUT_FILENO) == 0) return braille_text(drawing, kPlainColumns, false);
-  const char* const no_color = std::getenv("NO_COLOR");
-  const char* const columns = std::getenv("COLUMNS");
-  struct winsize size = {};
-  int width = columns ? std::atoi(columns) : 0;
-  if (width <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) width = size.ws_col;
-  return braille_text(drawing, width > 0 ? width : kPlainColumns, !no_color || !*no_color);
+std::string printed_picture(Context& context, const Value& picture) {
+  const Screen screen = context.screen ? context.screen() : Screen();
+  return braille_text(drawing_of(context, picture), screen.columns, screen.has_color);
 }
 
 std::string shown_result(Context& context, const Value& value) {
-  return is_picture(value) ? printed_picture(drawing_of(context, value)) : display(context, value);
+  return is_picture(value) ? printed_picture(context, value) : display(context, value);
 }
 
 }  // namespace tsl

@@ -11,9 +11,8 @@ namespace tsl {
 /// terminal.
 std::string braille_text(const Drawing& drawing, int columns, bool has_color);
 
-/// Returns what print shows of a picture: as wide as the terminal that the output goes to, with its colours; 80 columns
-/// where there is none.
-std::string printed_picture(const Drawing& drawing);
+/// Returns what print shows of a picture: as wide as the context's screen, with its colours.
+std::string printed_picture(Context& context, const Value& picture);
 
 /// Shows the value of an entry of a prompt: a picture as print does, any other as display() does.
 std::string shown_result(Context& context, const Value& value);

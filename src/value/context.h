@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,12 @@ struct Permissions {
 
 /// Throws Failure (io) unless the host allows `what`, one of Permissions.
 void require_permission(bool allowed, std::string_view what);
+
+/// What the program's output is shown on.
+struct Screen {
+  int columns = 80;
+  bool has_color = false;
+};
 
 class Context {
  public:
@@ -68,6 +75,8 @@ class Context {
   const Permissions& permissions() const { return permissions_; }
   /// Interrupts programs and limits what they take.
   RunWatch watch;
+  /// Tells how wide pictures are printed, and whether in colours; null: as the default Screen says. Set by hosts.
+  std::function<Screen()> screen;
 
  protected:
   Context() = default;

@@ -24,7 +24,8 @@ struct UsualWord {
 };
 
 constexpr UsualWord kUsualWords[] = {
-    {"plot", "histogram save"},
+    {"plot", "plot.line plot.scatter plot.bar save"},
+    {"heat map", "plot.heatmap plot.contour"},
     {"pooling", "max_pool2d avg_pool2d"},
     {"integrate", "trapezoid simpson science.quad science.odeint"},
     {"convolution", "conv2d nn.conv1d convolve"},
@@ -48,7 +49,7 @@ constexpr UsualWord kUsualWords[] = {
     {"save", "save write_text"},
     {"load", "load read_text"},
     {"csv", "load save"},
-    {"image", "science.resize conv2d"},
+    {"image", "load plot.image science.resize conv2d"},
     {"complex", "complex real imag"},
     {"Fourier transform", "fft rfft"},
     {"gpu", "to"},

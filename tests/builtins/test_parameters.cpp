@@ -639,6 +639,46 @@ const std::map<std::string, std::string> kFitting = {
     {"kind", "\"nearest\""},
     {"fill_value", "0.0"},
     {"bc_type", "\"natural\""},
+    {"title", "\"t\""},
+    {"x_label", "\"x\""},
+    {"y_label", "\"y\""},
+    {"x_scale", "\"log\""},
+    {"y_scale", "\"log\""},
+    {"x_range", "(1, 2)"},
+    {"y_range", "(1, 2)"},
+    {"legend", "true"},
+    {"height", "90"},
+    {"colours", "\"grey\""},
+    {"levels", "3"},
+    {"plots", "[plot.line([1, 2])]"},
+    {"columns", "1"},
+    {"titles", "[\"a\"]"},
+    {"plot.line.width", "160"},
+    {"plot.scatter.width", "160"},
+    {"plot.bar.width", "160"},
+    {"plot.histogram.width", "160"},
+    {"plot.band.width", "160"},
+    {"plot.heatmap.width", "160"},
+    {"plot.contour.width", "160"},
+    {"plot.image.width", "160"},
+    {"plot.images.width", "160"},
+    {"plot.grid.width", "160"},
+    {"plot.line.x", "[1, 2]"},
+    {"plot.line.y", "[2, 1]"},
+    {"plot.scatter.x", "[1, 2]"},
+    {"plot.scatter.y", "[2, 1]"},
+    {"plot.band.x", "[1, 2]"},
+    {"plot.band.y", "[2, 1]"},
+    {"plot.bar.x", "[\"a\", \"b\"]"},
+    {"plot.bar.y", "[2, 1]"},
+    {"plot.band.error", "0.5"},
+    {"plot.heatmap.z", "ones([2, 3])"},
+    {"plot.heatmap.x", "[0, 1, 2]"},
+    {"plot.heatmap.y", "[0, 1]"},
+    {"plot.contour.z", "ones([2, 3])"},
+    {"plot.contour.x", "[0, 1, 2]"},
+    {"plot.contour.y", "[0, 1]"},
+    {"plot.images.xs", "[ones([2, 2])]"},
 };
 
 /// Values of each kind.
@@ -724,7 +764,8 @@ std::string outcome(Session& s, const std::string& call) {
   INFO(call);
   try {
     s.printed.clear();
-    const std::string value = s.eval("import nn\nimport optim\nimport science\nseed(1)\nrepr(" + call + ")");
+    const std::string value =
+        s.eval("import nn\nimport optim\nimport science\nimport plot\nseed(1)\nrepr(" + call + ")");
     return s.printed + value;
   } catch (const Failure& failure) {
     CHECK(failure.error().message.find("internal error") == std::string::npos);
@@ -788,7 +829,8 @@ TEST_CASE("an argument that its parameter does not take is refused by name, with
         const bool is_number = given.is(Tag::tensor) && given.tensor().rank() == 0;  // which is read where one fits
         if (is_number && fits(parameters[at], s.engine.run("value.tsl", std::string(value) + ".item()"))) continue;
         for (const bool by_name : {false, true}) {
-          const std::string call = "import nn\nimport optim\nimport science\n" + call_with(callee, at, value, by_name);
+          const std::string call =
+              "import nn\nimport optim\nimport science\nimport plot\n" + call_with(callee, at, value, by_name);
           INFO(call);
           const Error e = s.error(call);
           const std::string name = callee.name.substr(callee.name.find('.') + 1);
@@ -810,7 +852,8 @@ TEST_CASE("an error of a function in TSL does not speak of its insides") {
   for (const Callee& callee : functions(s)) {
     for (size_t at = 0; at < callee.signature->parameters.size(); ++at) {
       for (const char* value : kValues) {
-        const std::string call = "import nn\nimport optim\nimport science\n" + call_with(callee, at, value, true);
+        const std::string call =
+            "import nn\nimport optim\nimport science\nimport plot\n" + call_with(callee, at, value, true);
         INFO(call);
         try {
           s.engine.run("call.tsl", call);
@@ -819,7 +862,7 @@ TEST_CASE("an error of a function in TSL does not speak of its insides") {
           CHECK(e.message.find("has no field") == std::string::npos);
           CHECK(e.message.find("does not take") == std::string::npos);
           CHECK(s.engine.sources().get(e.span.source).name() == "call.tsl");
-          CHECK(s.line_of(e) == 4);
+          CHECK(s.line_of(e) == 5);
         }
       }
     }

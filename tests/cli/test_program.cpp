@@ -347,6 +347,16 @@ TEST_CASE("errors are shown with their place, in colour if asked") {
   CHECK(run({"--color", "always", "-e", "error(\"oh\")"}).err.find("\x1b[") != std::string::npos);
 }
 
+TEST_CASE("a picture is printed in 80 columns, in colour if asked") {
+  const std::string code =
+      "print({drawing: {width: 640, height: 16, shapes: [{draw: \"line\", at: f64([[0, 8], [640, 8]]), ink: "
+      "\"#1b7fc4\"}]}})";
+  std::string line;
+  for (int i = 0; i < 80; ++i) line += "⠤";
+  CHECK(run({"-e", code}).out == line + "\n");
+  CHECK(run({"--color", "always", "-e", code}).out.find("\x1b[38;2;27;127;196m⠤") == 0);
+}
+
 TEST_CASE("options say what they take") {
   for (const char* threads : {"-1", "x", "1.5", "100000"}) CHECK(run({"--threads", threads, "-e", "1"}).code == 2);
   CHECK(run({"--threads", "0", "-e", "1"}).code == 0);

@@ -327,6 +327,16 @@ class Help(PromptTest):
         t.wait(lambda: t.screen.text_lines()[-1] == ">>> (]", "the bracket")
         self.assertEqual(t.screen.style_of("]"), "31")
 
+    def test_a_picture_is_as_wide_as_the_terminal(self):
+        t = self.start()
+        shape = '{draw: "line", at: f64([[0, 8], [640, 8]]), ink: "#1b7fc4"}'
+        t.enter("let p = {drawing: {width: 640, height: 16, shapes: [" + shape + "]}}")
+        for columns in (80, 50):
+            t.screen.columns = columns
+            t.resize(24, columns)
+            self.assertEqual(t.answer("p")[-1], "\u2824" * columns)
+        self.assertEqual(t.screen.style_of("\u2824"), "38;2;27;127;196")
+
     def test_nothing_is_coloured_under_no_color(self):
         t = self.start(NO_COLOR="1")
         t.type("let text = sum(1)")
