@@ -113,6 +113,7 @@ const std::map<std::string, std::string> kFitting = {
     {"reps", "2"},
     {"shift", "1"},
     {"root", "0"},
+    {"bucket", "3"},
     {"exchange_ranks.x", "ones([1, 2])"},
     {"sum_scatter_ranks.x", "ones([1, 2])"},
     {"end", "-1"},
@@ -765,7 +766,7 @@ std::string outcome(Session& s, const std::string& call) {
   try {
     s.printed.clear();
     const std::string value =
-        s.eval("import nn\nimport optim\nimport science\nimport plot\nseed(1)\nrepr(" + call + ")");
+        s.eval("import nn\nimport optim\nimport science\nimport plot\nimport world\nseed(1)\nrepr(" + call + ")");
     return s.printed + value;
   } catch (const Failure& failure) {
     CHECK(failure.error().message.find("internal error") == std::string::npos);
@@ -829,8 +830,8 @@ TEST_CASE("an argument that its parameter does not take is refused by name, with
         const bool is_number = given.is(Tag::tensor) && given.tensor().rank() == 0;  // which is read where one fits
         if (is_number && fits(parameters[at], s.engine.run("value.tsl", std::string(value) + ".item()"))) continue;
         for (const bool by_name : {false, true}) {
-          const std::string call =
-              "import nn\nimport optim\nimport science\nimport plot\n" + call_with(callee, at, value, by_name);
+          const std::string call = "import nn\nimport optim\nimport science\nimport plot\nimport world\n" +
+                                   call_with(callee, at, value, by_name);
           INFO(call);
           const Error e = s.error(call);
           const std::string name = callee.name.substr(callee.name.find('.') + 1);
@@ -853,7 +854,7 @@ TEST_CASE("an error of a function in TSL does not speak of its insides") {
     for (size_t at = 0; at < callee.signature->parameters.size(); ++at) {
       for (const char* value : kValues) {
         const std::string call =
-            "import nn\nimport optim\nimport science\nimport plot\n" + call_with(callee, at, value, true);
+            "import nn\nimport optim\nimport science\nimport plot\nimport world\n" + call_with(callee, at, value, true);
         INFO(call);
         try {
           s.engine.run("call.tsl", call);
