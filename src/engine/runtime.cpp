@@ -409,9 +409,9 @@ Tensor EngineRuntime::call_ranks(Op op, const Tensor& x, const Attrs& attrs) {
   const Span call = location().span;
   if (!trace()) return perform_collective(op, x, attrs, call);
   const auto number = [](auto value) { return Value(static_cast<int64_t>(value)); };
-  const Value outcome = trace()->perform(perform_recorded_collective,
-                                         {number(op), Value(x), from_dim(attrs.start), from_dim(attrs.count),
-                                          number(call.source), number(call.begin), number(call.end)});
+  const Value outcome =
+      trace()->perform(perform_recorded_collective, {number(op), Value(x), from_dim(attrs.start), from_dim(attrs.count),
+                                                     number(call.source), number(call.begin), number(call.end)});
   return outcome.tensor();
 }
 

@@ -108,10 +108,9 @@ TEST_CASE("exit() of a script ends its run and not the process", "[api]") {
 
 TEST_CASE("an engine without capabilities reaches nothing of the world around it", "[api]") {
   Fixture t([](tsl_config& config) { config.capabilities = 0; });
-  for (const char* call :
-       {"input()", "read_text(\"-\")", "read_lines(\"-\")", "read_lines(\"/etc/passwd\")", "now()", "env(\"PATH\")",
-        "exists(\"/\")", "list_files()", "append_text(\"/tmp/tsl_no\", \"\")", "load(\"x.csv\")", "sleep(0.01)",
-        "mkdir(\"/tmp/tsl_no\")"}) {
+  for (const char* call : {"input()", "read_text(\"-\")", "read_lines(\"-\")", "read_lines(\"/etc/passwd\")", "now()",
+                           "env(\"PATH\")", "exists(\"/\")", "list_files()", "append_text(\"/tmp/tsl_no\", \"\")",
+                           "load(\"x.csv\")", "sleep(0.01)", "mkdir(\"/tmp/tsl_no\")"}) {
     INFO(call);
     CHECK(t.run(call) == TSL_IO);
     CHECK(t.message().find("the host program does not allow") != std::string::npos);

@@ -64,7 +64,8 @@ TEST_CASE("a path of calls that are too deep ends with the innermost one", "[pro
   size_t most = 0;
   for (size_t begin = 0, end; (end = stacks.find('\n', begin)) != stacks.npos; begin = end + 1) {
     const std::string stack = stacks.substr(begin, end - begin);
-    if (contains(stack, "slow (test.tsl:3) ")) most = 1 + static_cast<size_t>(std::count(stack.begin(), stack.end(), ';'));
+    if (contains(stack, "slow (test.tsl:3) "))
+      most = 1 + static_cast<size_t>(std::count(stack.begin(), stack.end(), ';'));
   }
   INFO(stacks);
   CHECK(most == report::CallTree::kMostDepth);
