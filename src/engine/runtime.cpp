@@ -56,7 +56,7 @@ void require_gpu_for_rank(const exec::BackendEntry& backend, int ordinal) {
   if (ordinal == 0) return;
   try {
     backend.probe(0);
-  } catch (const exec::NoDevice&) { return; }
+  } catch (const Failure&) { return; }  // nor for any other
   fail_with(ErrorName::no_device, fmt::format("rank {} of this host has no GPU of its own", ordinal),
             {"start as many ranks on a host as it has GPUs, or all of them with `--device cpu`"});
 }
@@ -184,7 +184,7 @@ Device EngineRuntime::find_device() {
   const int ordinal = context_.permissions().environment ? ordinal_of_rank() : 0;
   for (const exec::BackendRegistry::Row& row : backends_.rows()) {
     if (!row.entry.is_default_place) continue;
-    const Device device{row.backend, static_cast<uint8_t>(ordinal)};
+    const Device device{row.backend, static_cast<uint8_t>(std::min(ordinal, 255))};
     if (options_.open_backend) return device;
     try {
       row.entry.probe(device.ordinal);
@@ -192,9 +192,9 @@ Device EngineRuntime::find_device() {
       if (missing.empty()) return device;
       say_once(context_, fmt::format("tsl: tensors are on the CPU, not on {}: {}\n", to_string(device), missing));
     } catch (const exec::NoDevice& none) {
-      require_gpu_for_rank(row.entry, ordinal);
       log("device", fmt::format("tensors are on the CPU: {}", none.what()));
     } catch (const Failure& unusable) {
+      require_gpu_for_rank(row.entry, ordinal);
       say_once(context_, fmt::format("tsl: tensors are on the CPU: {}\n", unusable.what()));
     }
   }

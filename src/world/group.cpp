@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <unistd.h>
-
 #include "base/error_names.h"
 #include "base/run_watch.h"
 #include "world/module.h"
@@ -53,16 +51,15 @@ const Piece* find(std::span<const Piece> pieces, int rank) {
 std::atomic<const Group*> Group::known_{nullptr};
 
 Group& Group::of_process() {
-  static Group group(membership_of([](const char* name) -> const char* { return std::getenv(name); }));
+  // Never destroyed: threads may use it while the process ends.
+  static Group& group = *new Group(membership_of([](const char* name) -> const char* { return std::getenv(name); }));
   known_ = &group;
   return group;
 }
 
-Group::Group(Membership place)
-    : place_(std::move(place)), meeting_(place_), process_(getpid()), beats_(static_cast<size_t>(place_.size)) {}
+Group::Group(Membership place) : place_(std::move(place)), meeting_(place_), beats_(static_cast<size_t>(place_.size)) {}
 
 Group::~Group() {
-  if (known_ == this && getpid() == process_) leave("its process has ended");  // a fork belongs to no rank
   if (known_ == this) known_ = nullptr;
   {
     const std::lock_guard lock(mutex_);

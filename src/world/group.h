@@ -65,7 +65,6 @@ class Group {
 
   const Membership place_;
   Meeting meeting_;
-  const int process_;  // by its number
   std::unique_ptr<Transport> transport_;
   bool is_broken_ = false;
   uint64_t calls_ = 0;

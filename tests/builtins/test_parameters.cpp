@@ -863,7 +863,7 @@ TEST_CASE("an error of a function in TSL does not speak of its insides") {
           CHECK(e.message.find("has no field") == std::string::npos);
           CHECK(e.message.find("does not take") == std::string::npos);
           CHECK(s.engine.sources().get(e.span.source).name() == "call.tsl");
-          CHECK(s.line_of(e) == 5);
+          CHECK(s.line_of(e) == 6);
         }
       }
     }

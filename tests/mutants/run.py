@@ -2,17 +2,19 @@
 """Runs the tests with each mutant of tests/mutants/ until one fails, and prints the score.
 
     cmake -G Ninja -B build/mutants -DTSL_MUTANTS=ON -DTSL_CUDA=OFF -DCMAKE_BUILD_TYPE=Release && ninja -C build/mutants
-    tests/mutants/run.py [--build build/mutants] [--minutes 180] [--jobs N] [--again] [NUMBER...]
+    tests/mutants/run.py [--build build/mutants] [--minutes 180] [--jobs N] [--again] [--draw N] [--seed S] [--named] [NUMBER...]
 
 Results are kept in BUILD/mutants.json, so that a run that was stopped goes on. --again runs those that no test noticed
 once more; a mutant that is named runs in any case. All tests run first without a mutant: they must pass, and cheap ones
-come first later, after those that the list names. Fails if less than 95 % are noticed, or not all have run.
+come first later, after those that the list names. Fails if less than 95 % are noticed, or not all have run. --draw runs N
+mutants by chance, and all of sharing.txt; --named runs the tests alone that the lists name, and no others.
 """
 import argparse
 import fnmatch
 import hashlib
 import json
 import os
+import random
 import subprocess
 import sys
 import threading
@@ -85,8 +87,8 @@ class Results:
             fresh.replace(self.path)
 
 
-def measure(suite, results, jobs):
-    """Runs each test without a mutant, unless that was done."""
+def measure(suite, results, jobs, names):
+    """Runs each of these tests without a mutant, unless that was done."""
     def one(name):
         passed, seconds = suite.run(name, 0)
         if not passed:
@@ -94,20 +96,20 @@ def measure(suite, results, jobs):
         results.put("costs", name, round(seconds, 2))
 
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(one, [name for name in suite.tests if name not in results.data["costs"]]))
+        list(pool.map(one, [name for name in names if name not in results.data["costs"]]))
 
 
-def ordered(mutant, costs):
+def ordered(mutant, costs, is_named):
     """The tests for a mutant: those that its list names, by cost within a pattern, then the others by cost."""
     by_cost = sorted(costs, key=costs.get)
     named = [name for pattern in mutant.tests for name in by_cost if fnmatch.fnmatch(name, pattern)]
-    return list(dict.fromkeys(named + by_cost))
+    return list(dict.fromkeys(named if is_named else named + by_cost))
 
 
-def try_mutant(suite, results, mutant, deadline):
+def try_mutant(suite, results, mutant, deadline, is_named):
     costs = {name: cost for name, cost in results.data["costs"].items() if name in suite.tests}
     begin = time.monotonic()
-    for name in ordered(mutant, costs):
+    for name in ordered(mutant, costs, is_named):
         if time.monotonic() > deadline:
             return
         passed, _ = suite.run(name, mutant.number, PATIENCE * costs[name] + GRACE)
@@ -118,6 +120,13 @@ def try_mutant(suite, results, mutant, deadline):
     seconds = round(time.monotonic() - begin)
     results.put("mutants", results.key(mutant), {"number": mutant.number, "noticed_by": name, "seconds": seconds})
     print(f"{'noticed by ' + name if name else 'NOT NOTICED'}, {seconds} s: {mutant}", flush=True)
+
+
+def drawn(mutants, count, seed):
+    """Some mutants by chance, and all of those that share memory wrongly."""
+    sharing = [mutant for mutant in mutants if mutant.place.startswith("sharing.txt")]
+    others = [mutant for mutant in mutants if mutant not in sharing and not mutant.equivalent]
+    return random.Random(seed).sample(others, min(count, len(others))) + sharing
 
 
 def report(mutants, results):
@@ -138,10 +147,15 @@ def main():
     parser.add_argument("--minutes", type=float, default=180)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--draw", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--named", action="store_true")
     parser.add_argument("numbers", nargs="*", type=int)
     arguments = parser.parse_args()
     deadline = time.monotonic() + 60 * arguments.minutes
     mutants = lists.read_all()
+    if arguments.draw is not None:
+        mutants = drawn(mutants, arguments.draw, arguments.seed)
     suite, results = Suite(arguments.build), Results(arguments.build / "mutants.json")
 
     def is_wanted(mutant):
@@ -150,9 +164,11 @@ def main():
         result = results.of(mutant)
         return not mutant.equivalent and (not result or arguments.again and not result["noticed_by"])
 
-    measure(suite, results, arguments.jobs)
+    patterns = [pattern for mutant in mutants for pattern in mutant.tests]
+    named = [name for name in suite.tests if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
+    measure(suite, results, arguments.jobs, named if arguments.named else suite.tests)
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        list(pool.map(lambda mutant: try_mutant(suite, results, mutant, deadline), filter(is_wanted, mutants)))
+        list(pool.map(lambda mutant: try_mutant(suite, results, mutant, deadline, arguments.named), filter(is_wanted, mutants)))
     sys.exit(not report(mutants, results))
 
 
