@@ -11,14 +11,15 @@ namespace tsl {
 namespace {
 
 /// Returns the place of this process. A program that may not read the environment is alone.
-world::Membership membership_in(Context& context) {
-  return context.permissions().environment ? world::Group::of_process().place() : world::Membership{};
+const world::Membership& membership_in(Context& context) {
+  static const auto& alone = *new world::Membership;
+  return context.permissions().environment ? world::Group::of_process().place() : alone;
 }
 
 int64_t ranks_of(Context& context) { return membership_in(context).size; }
 
 Value place_builtin(Context& context, Args) {
-  const world::Membership place = membership_in(context);
+  const world::Membership& place = membership_in(context);
   const auto entry = [&](const char* name, int64_t number) {
     return std::pair<Name, Value>(context.names().intern(name), Value(number));
   };

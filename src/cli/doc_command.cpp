@@ -8,6 +8,7 @@
 #include "cli/command_table.h"
 #include "engine/library.h"
 #include "io/atomic_file.h"
+#include "io/file_system.h"
 #include "value/builtin.h"
 
 namespace tsl {
@@ -141,9 +142,7 @@ int run_doc(const std::string& folder) {
     }
     pages.push_back(page_of_options());
     pages.push_back(page_of_errors());
-    std::error_code failed;
-    fs::create_directories(folder, failed);
-    if (failed) fail(ErrorName::cannot_write_file, "cannot make the folder {}: {}", folder, failed.message());
+    make_folder(folder);
     std::string index = "# Reference\n\nWritten by `tsl doc`, from the declarations.\n\n";
     for (const DocPage& page : pages) {
       write_text_file((fs::path(folder) / page.file).string(), as_text(page));

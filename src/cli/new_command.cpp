@@ -5,6 +5,7 @@
 #include "base/error_names.h"
 #include "cli/program.h"
 #include "io/atomic_file.h"
+#include "io/file_system.h"
 
 namespace tsl {
 
@@ -99,8 +100,7 @@ int run_new(const std::string& name) {
     std::error_code failed;
     if (fs::exists(name, failed) && !(fs::is_directory(name, failed) && fs::is_empty(name, failed)))
       fail(ErrorName::file_in_the_way, "{} exists already: tsl new makes a new folder", name);
-    fs::create_directories(name, failed);
-    if (failed) fail(ErrorName::cannot_write_file, "cannot make the folder {}: {}", name, failed.message());
+    make_folder(name);
     const std::string readme = "# " + fs::path(name).filename().string() + "\n" + kReadme;
     const std::pair<const char*, std::string> files[] = {{"main.tsl", kScript},
                                                          {"model.tsl", kModel},
