@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/cuda/libraries/convolutions.h"
 #include "backend/cuda/libraries/cudnn.h"
 #include "backend/cuda/libraries/few_pixels.h"
 #include "backend/cuda/libraries/handle.h"
@@ -206,8 +207,43 @@ class ConvKernel final : public exec::OpKernel {
   bool has_run_ = false;
 };
 
-/// Whether cuDNN can describe the node: it pads both sides of an axis alike.
-bool can_describe(const graph::Node& node) {
+/// Returns all numbers on which the choice of an algorithm depends.
+std::vector<int64_t> key_of(const graph::Node& node, bool tf32) {
+  std::vector<int64_t> key = {static_cast<int64_t>(node.op), static_cast<int64_t>(node.dtype), int64_t{tf32}};
+  for (const Shape* shape : {&node.args[0].layout.shape, &node.args[1].layout.shape, &node.shape}) {
+    for (const Dim& extent : *shape) key.push_back(extent.hint());
+  }
+  const std::vector<int64_t> numbers = node.attrs.conv->numbers();
+  key.insert(key.end(), numbers.begin(), numbers.end());
+  return key;
+}
+
+class ConvolutionsProvider final : public exec::OpKernelProvider {
+ public:
+  explicit ConvolutionsProvider(Gpu& gpu) : gpu_(gpu) {}
+
+  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
+    if (node.def().traits.category != Category::convolution || !is_float(node.dtype)) return nullptr;
+    gpu_.device.make_current();
+    if (std::unique_ptr<exec::OpKernel> kernel = few_pixels_kernel(node, gpu_)) return kernel;
+    if (!can_cudnn_describe(node)) return nullptr;
+    ConvLibrary* const cudnn = cudnn_.open(gpu_);
+    if (!cudnn) return nullptr;
+    auto problem = std::make_unique<ConvProblem>(node, *cudnn, gpu_.options.tf32);
+    const auto [choice, is_new] = cudnn->choices.try_emplace(key_of(node, gpu_.options.tf32));
+    if (is_new) choice->second = problem->find(node.op);
+    if (!choice->second) return nullptr;
+    return std::make_unique<ConvKernel>(node, *cudnn, std::move(problem), *choice->second);
+  }
+
+ private:
+  Gpu& gpu_;
+  OptionalLibrary<ConvLibrary> cudnn_;
+};
+
+}  // namespace
+
+bool can_cudnn_describe(const graph::Node& node) {
   const ConvGeometry& geometry = *node.attrs.conv;
   const bool of_input = node.op == Op::conv_input_grad, of_weights = node.op == Op::conv_weight_grad;
   const Shape &a = node.args[0].layout.shape, &b = node.args[1].layout.shape;
@@ -230,42 +266,6 @@ bool can_describe(const graph::Node& node) {
   const int64_t in_group = w[1].hint(), out_group = w[0].hint() / geometry.groups;
   return geometry.groups == 1 || std::min(in_group, out_group) >= kFewestChannels;
 }
-
-/// Returns all numbers on which the choice of an algorithm depends.
-std::vector<int64_t> key_of(const graph::Node& node, bool tf32) {
-  std::vector<int64_t> key = {static_cast<int64_t>(node.op), static_cast<int64_t>(node.dtype), int64_t{tf32}};
-  for (const Shape* shape : {&node.args[0].layout.shape, &node.args[1].layout.shape, &node.shape}) {
-    for (const Dim& extent : *shape) key.push_back(extent.hint());
-  }
-  const std::vector<int64_t> numbers = node.attrs.conv->numbers();
-  key.insert(key.end(), numbers.begin(), numbers.end());
-  return key;
-}
-
-class ConvolutionsProvider final : public exec::OpKernelProvider {
- public:
-  explicit ConvolutionsProvider(Gpu& gpu) : gpu_(gpu) {}
-
-  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
-    if (node.def().traits.category != Category::convolution || !is_float(node.dtype)) return nullptr;
-    gpu_.device.make_current();
-    if (std::unique_ptr<exec::OpKernel> kernel = few_pixels_kernel(node, gpu_)) return kernel;
-    if (!can_describe(node)) return nullptr;
-    ConvLibrary* const cudnn = cudnn_.open(gpu_);
-    if (!cudnn) return nullptr;
-    auto problem = std::make_unique<ConvProblem>(node, *cudnn, gpu_.options.tf32);
-    const auto [choice, is_new] = cudnn->choices.try_emplace(key_of(node, gpu_.options.tf32));
-    if (is_new) choice->second = problem->find(node.op);
-    if (!choice->second) return nullptr;
-    return std::make_unique<ConvKernel>(node, *cudnn, std::move(problem), *choice->second);
-  }
-
- private:
-  Gpu& gpu_;
-  OptionalLibrary<ConvLibrary> cudnn_;
-};
-
-}  // namespace
 
 std::unique_ptr<exec::OpKernelProvider> convolutions_provider(Gpu& gpu) {
   return std::make_unique<ConvolutionsProvider>(gpu);
