@@ -76,8 +76,19 @@ void CompileLog::on_plan(const graph::Plan& plan) {
 
 void CompileLog::on_executable(const exec::Executable& executable) {
   if (is_eager(executable.plan().options)) return;
+  if (levels_.logs("plan")) log_candidates(executable);
   if (levels_.logs("code")) log_code(executable);
   if (levels_.logs("perf")) log_costs(executable);
+}
+
+void CompileLog::log_candidates(const exec::Executable& executable) {
+  const graph::Plan& plan = executable.plan();
+  for (uint32_t launch = 0; launch < plan.launches.size(); ++launch) {
+    const std::string text = to_text(executable.candidates(launch));
+    if (text.empty()) continue;
+    const graph::Node& node = plan.graph[plan.kernels[plan.launches[launch][0]].op_node];
+    write("plan", plan.options.name, fmt::format("kernels for {}: {}", node.def().name, text));
+  }
 }
 
 void CompileLog::log_code(const exec::Executable& executable) {

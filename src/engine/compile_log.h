@@ -27,6 +27,7 @@ class CompileLog final : public exec::PlanObserver {
  private:
   void write(std::string_view topic, const std::string& about, const std::string& text);
   void write_first_line(std::string_view topic, const std::string& about, const std::string& text);
+  void log_candidates(const exec::Executable& executable);
   void log_code(const exec::Executable& executable);
   void log_costs(const exec::Executable& executable);
 

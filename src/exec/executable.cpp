@@ -1,5 +1,7 @@
 #include "exec/executable.h"
 
+#include <fmt/format.h>
+
 #include "graph/kernel_facts.h"
 
 namespace tsl::exec {
@@ -13,6 +15,19 @@ std::vector<LoadedKernel> Executable::kernels() const {
   }
   return out;
 }
+
+std::string to_text(const std::vector<KernelCandidate>& candidates) {
+  std::string text;
+  for (const KernelCandidate& each : candidates) {
+    if (!text.empty()) text += ", ";
+    text += each.name;
+    if (each.is_taken) text += ": taken";
+    else if (!each.refusal.empty()) text += fmt::format(" ({})", each.refusal);
+  }
+  return text;
+}
+
+std::vector<KernelCandidate> Executable::candidates(uint32_t) const { return {}; }
 
 Error describe(const RunError& error, const graph::Graph& graph) {
   const graph::Node& node = graph[error.node];

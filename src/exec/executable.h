@@ -67,6 +67,15 @@ struct KernelSource {
   std::string prelude = {};  // what the text needs in front of it to compile alone
 };
 
+/// A kernel that there is for an op which is never fused (op_kernel.h), and what became of it.
+struct KernelCandidate {
+  std::string name;
+  std::string refusal;  // "": it runs the node, or would do so if none before it did
+  bool is_taken = false;
+};
+/// Formats candidates in a line: "few pixels (the GPU has no clusters), cuDNN: taken, generated".
+std::string to_text(const std::vector<KernelCandidate>& candidates);
+
 /// Runs a plan that may fail on its elements, and reports failures later.
 class DeferredRuns {
  public:
@@ -105,6 +114,8 @@ class Executable {
   virtual DeferredRuns* deferred_runs() { return nullptr; }
   /// Returns the kernels that a run launches, in order; without generated code, one for each launch.
   virtual std::vector<LoadedKernel> kernels() const;
+  /// Returns the kernels that there are for the op of a launch, and which one is taken; none if the launch is fused.
+  virtual std::vector<KernelCandidate> candidates(uint32_t launch) const;
   /// Whether the device launches plans as graphs, of which observers are told.
   virtual bool has_graphs() const { return false; }
   /// Returns the bytes of host memory that its op kernels keep between runs.

@@ -1,8 +1,7 @@
-// How a device runs an op that is never fused: by an op kernel of a provider. A library is a provider; a backend asks
-// its providers in order, and runs what none of them knows by kernels of its own or on the host.
+// How a device runs an op that is never fused: by an op kernel, which a row of its table makes. A backend
+// runs what no row does by generated kernels, by others of its own, or on the host.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,9 +9,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "exec/executable.h"
 #include "graph/graph.h"
 
 namespace tsl::exec {
@@ -54,41 +55,55 @@ class OpKernel {
   virtual bool can_record(const OpCall&) { return true; }
 };
 
-class OpKernelProvider {
- public:
-  virtual ~OpKernelProvider() = default;
-  /// Returns the op kernel of a node that is never fused; null: this provider has none.
-  virtual std::unique_ptr<OpKernel> find(const graph::Node& node) = 0;
-  /// Whether the provider runs the node with its epilogue.
-  virtual bool has_epilogue(const graph::Node&) { return false; }
-  /// As of graph::Target.
-  virtual std::optional<graph::PaddedProduct> padded(const graph::Node&) { return {}; }
+// ---- The table of a backend
+// ------------------------------------------------------------------------------------------
+
+/// A row: a kernel for nodes of some ops.
+struct KernelRow {
+  std::string_view name;  // "cuBLASLt"; a name of its own among the rows of an op
+  std::vector<Op> ops;
+  /// Says why the row does not run a node, or which rows behind it are faster there; "": it runs the node. Null: it
+  /// runs all. A function of dtype, shapes, orders of memory and the device alone, so that eager and compiled runs take
+  /// the same row.
+  std::function<std::string_view(const graph::Node&)> refusal;
+  /// Makes the kernel; null: its library is not installed, or has no kernel for the node.
+  std::function<std::unique_ptr<OpKernel>(const graph::Node&)> make;
+  /// Whether the row runs a product with its epilogue; null: none.
+  std::function<bool(const graph::Node&)> has_epilogue = {};
+  /// As of graph::Target; null: none.
+  std::function<std::optional<graph::PaddedProduct>(const graph::Node&)> padded = {};
 };
 
-/// The providers of a backend, in the order in which they are asked.
-class OpKernelProviders {
+/// Returns the ops of a table of pairs: an op, and what makes its kernel.
+template <class Pairs> std::vector<Op> ops_of(const Pairs& pairs) {
+  std::vector<Op> ops;
+  for (const auto& [op, make] : pairs) ops.push_back(op);
+  return ops;
+}
+
+/// The rows of a backend, in the order in which they are asked. For measurements and tests, TSL_KERNELS=op:row,… in the
+/// environment refuses the other rows of an op where the named one runs the node; bits may differ.
+class KernelRows {
  public:
-  void add(std::unique_ptr<OpKernelProvider> provider) { providers_.push_back(std::move(provider)); }
-  /// Returns the op kernel of the first provider that has one; null: none has.
-  std::unique_ptr<OpKernel> find(const graph::Node& node) const {
-    for (const std::unique_ptr<OpKernelProvider>& provider : providers_) {
-      if (std::unique_ptr<OpKernel> kernel = provider->find(node)) return kernel;
-    }
-    return nullptr;
-  }
-  bool has_epilogue(const graph::Node& node) const {
-    return std::any_of(providers_.begin(), providers_.end(),
-                       [&](const auto& each) { return each->has_epilogue(node); });
-  }
-  std::optional<graph::PaddedProduct> padded(const graph::Node& node) const {
-    for (const std::unique_ptr<OpKernelProvider>& provider : providers_) {
-      if (const auto larger = provider->padded(node)) return larger;
-    }
-    return {};
-  }
+  KernelRows();
+  void add(std::vector<KernelRow> rows);
+  /// Returns the op kernel of the first row that has one; null: none has. Fails (value) if TSL_KERNELS names a row that
+  /// its op does not have.
+  std::unique_ptr<OpKernel> find(const graph::Node& node) const;
+  /// Returns the rows of a node's op, and which one is taken; last `otherwise`, which runs what no row does.
+  std::vector<KernelCandidate> candidates(const graph::Node& node, std::string_view otherwise) const;
+  bool has_epilogue(const graph::Node& node) const;
+  std::optional<graph::PaddedProduct> padded(const graph::Node& node) const;
 
  private:
-  std::vector<std::unique_ptr<OpKernelProvider>> providers_;
+  /// Calls visit(row) for the rows of an op, in order, until it returns true; the second, visit(row, refusal).
+  template <class Visit> void for_rows_of(Op op, Visit visit) const;
+  template <class Visit> void for_rows(const graph::Node& node, Visit visit) const;
+  /// Returns the row that TSL_KERNELS names for the node's op, unless it does not run the node; null: any row.
+  const KernelRow* forced_row(const graph::Node& node) const;
+
+  std::vector<KernelRow> rows_;
+  std::vector<std::pair<std::string, std::string>> forced_;  // an op and its row
 };
 
 }  // namespace tsl::exec

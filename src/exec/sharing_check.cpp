@@ -273,6 +273,7 @@ class SharingCheck : public Executable {
 
   const Plan& plan() const override { return checked_->plan(); }
   std::vector<LoadedKernel> kernels() const override { return checked_->kernels(); }
+  std::vector<KernelCandidate> candidates(uint32_t launch) const override { return checked_->candidates(launch); }
   bool has_graphs() const override { return checked_->has_graphs(); }
   std::vector<KernelSource> sources() const override { return checked_->sources(); }
 

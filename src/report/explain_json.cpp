@@ -124,6 +124,7 @@ Json json_of(const KernelRecord& kernel) {
           {"shared", fact(kernel.shared)},
           {"occupancy", fact(kernel.occupancy)},
           {"choice", kernel.choice},
+          {"candidates", kernel.candidates},
           {"constant", !kernel.has_inputs},
           {"profile", json_of(kernel.times, kernel.bytes)},
           {"prediction", json_of(kernel.prediction)}};

@@ -130,6 +130,11 @@ void write_specialisation(ExplainWriter& to, const RegionRecord& region, const S
   to.line(1, heading_of(to, region, s));
   const auto kernels = hottest_first(s.kernels, [](const KernelRecord& kernel) { return kernel.times.share; });
   to.list(2, kernels, limits.kernels, [&](const KernelRecord* kernel) { return "kernel " + kernel_text(to, *kernel); });
+  std::vector<const KernelRecord*> chosen = kernels;
+  std::erase_if(chosen, [](const KernelRecord* kernel) { return kernel->candidates.empty(); });
+  to.list(2, chosen, limits.kernels, [](const KernelRecord* kernel) {
+    return fmt::format("kernels for {}: {}", kernel->name, kernel->candidates);
+  });
   to.list(2, s.missed, limits.missed, [](const MissedFusion& m) {
     return fmt::format("not fused: {} into {}: {}", to_string(m.producer), to_string(m.consumer), m.reason);
   });

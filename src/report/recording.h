@@ -112,7 +112,9 @@ struct KernelRecord {
   int registers = -1;  // -1 here and below: unknown
   int64_t spilled = -1, shared = -1;
   double occupancy = -1;
-  std::string choice;      // the launch parameters that were found best; "": the usual ones
+  std::string choice;  // the launch parameters that were found best; "": the usual ones
+  std::string
+      candidates;  // of an op that is never fused: "vector (of matrices), cuBLASLt: taken"; "" if there is no choice
   bool has_inputs = true;  // false: computes constants, in every run
   std::string ir;          // the kernel IR
   std::string code;        // generated code; "" if there is none

@@ -279,6 +279,8 @@ void RunRecorder::on_executable(const exec::Executable& executable) {
     record.shared = loaded.shared;
     record.occupancy = loaded.occupancy;
     record.choice = loaded.choice;
+    const std::vector<exec::KernelCandidate> candidates = executable.candidates(loaded.launch);
+    if (candidates.size() > 1) record.candidates = to_text(candidates);
     record.has_inputs = !facts.is_constant;
     if (!launch.empty() && plan.graph.size() <= kMaxNodes) record.ir = dump(plan.kernels[launch[0]]);
     exec::KernelSource source = code_of(loaded, sources);

@@ -48,7 +48,7 @@ class CpuExecutable : public exec::Executable {
       tiles_.emplace_back();
       libraries_.emplace_back();
       if (kernel.kind == graph::Template::op) {
-        libraries_.back() = backend.find_op_kernel(plan_.graph[kernel.op_node]);
+        libraries_.back() = backend.rows().find(plan_.graph[kernel.op_node]);
         if (libraries_.back())
           workspace_bytes_ = std::max(workspace_bytes_, workspace_bytes(*libraries_.back(), plan_, kernel));
         continue;
@@ -67,6 +67,11 @@ class CpuExecutable : public exec::Executable {
       if (library) kernel.name = library->name();
     }
     return out;
+  }
+  std::vector<exec::KernelCandidate> candidates(uint32_t launch) const override {
+    const graph::Kernel& first = plan_.kernels[plan_.launches[launch][0]];
+    if (first.kind != graph::Template::op) return {};
+    return backend_.rows().candidates(plan_.graph[first.op_node], "own");
   }
   uint64_t table_bytes() const override {
     uint64_t bytes = 0;
@@ -171,7 +176,7 @@ class CpuExecutable : public exec::Executable {
 
 CpuBackend::CpuBackend(int threads, Isa isa)
     : isa_(isa), table_(kernels(isa)), cache_bytes_(last_cache_bytes()), pool_(threads), scratch_(pool_.size()) {
-  for (const auto provider : kProviders) libraries_.add(provider({pool_, table_}));
+  for (const auto rows : kKernelRows) rows_.add(rows({pool_, table_}));
 }
 
 std::unique_ptr<exec::Executable> CpuBackend::prepare(Plan plan) {

@@ -41,8 +41,8 @@ class CpuBackend : public exec::Backend {
     pool_.use(scheduler);
   }
 
-  /// Returns the op kernel of the first library that has one for a node; null: there is none.
-  std::unique_ptr<exec::OpKernel> find_op_kernel(const graph::Node& node) const { return libraries_.find(node); }
+  /// Returns the kernels of ops that are never fused; what none of them runs, run_op() does.
+  const exec::KernelRows& rows() const { return rows_; }
 
   ThreadPool& pool() { return pool_; }
   const KernelTable& table() const { return table_; }
@@ -56,7 +56,7 @@ class CpuBackend : public exec::Backend {
   uint64_t cache_bytes_;
   CachingAllocator allocator_;
   ThreadPool pool_;
-  exec::OpKernelProviders libraries_;
+  exec::KernelRows rows_;
   std::vector<Scratch> scratch_;
   Scratch shared_;
   uint64_t launches_ = 0;

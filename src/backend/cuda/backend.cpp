@@ -20,14 +20,12 @@ constexpr graph::Rates kRates{.bytes_per_second = 3e12,
                               .seconds_per_launch = 2e-6,
                               .operations_per_gathered = 4,
                               .operations_per_row = 160};
-/// The first major compute capability with clusters of blocks of threads.
-constexpr int kFirstWithClusters = 9;
 
 class CudaBackend : public exec::Backend {
  public:
   CudaBackend(int ordinal, exec::Backend& host, const exec::BackendOptions& options) : gpu_(ordinal, host, options) {
     gpu_.owner = this;
-    for (const auto provider : kProviders) gpu_.libraries.add(provider(gpu_));
+    for (const auto rows : kKernelRows) gpu_.rows.add(rows(gpu_));
   }
 
   BlockCache& allocator() override { return gpu_.allocator; }
@@ -68,14 +66,14 @@ class CudaBackend : public exec::Backend {
     traits.branches_by_part = true;
     traits.ops_allocate = false;  // scratch memory is allocated as a run begins
     traits.operations_per_byte = kRates.operations_per_second / kRates.bytes_per_second;
-    traits.has_clusters = gpu_.device.properties().compute_major >= kFirstWithClusters;
+    traits.has_clusters = gpu_.facts.has_clusters;
     if (traits.has_clusters) traits.resident.neighbours = kMaxClusterRow;
     traits.resident.apart = graph::kReduceBlock;  // of longer ones, neighbouring threads read no neighbours
     return traits;
   }
   int64_t tensor_limit() const override { return as_limit(gpu_.device.properties().total_memory); }
-  bool has_epilogue(const graph::Node& node) override { return gpu_.libraries.has_epilogue(node); }
-  std::optional<graph::PaddedProduct> padded(const graph::Node& node) override { return gpu_.libraries.padded(node); }
+  bool has_epilogue(const graph::Node& node) override { return gpu_.rows.has_epilogue(node); }
+  std::optional<graph::PaddedProduct> padded(const graph::Node& node) override { return gpu_.rows.padded(node); }
   Tensor to_device(const Tensor& host) override {
     gpu_.timeline();
     return move_to_device(gpu_, host);

@@ -381,27 +381,21 @@ template <class A> class GradientKernel final : public AttentionKernel<A> {
   int64_t pieces_;
 };
 
-class AttentionProvider final : public exec::OpKernelProvider {
- public:
-  explicit AttentionProvider(const LibraryContext& context) : context_(context) {}
-  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
-    if (node.op == Op::attention) return make<ForwardKernel>(node);
-    if (node.op == Op::attention_grad) return make<GradientKernel>(node);
-    return nullptr;
-  }
-
- private:
-  template <template <class> class Kernel> std::unique_ptr<exec::OpKernel> make(const graph::Node& node) const {
-    if (accumulator_of(node.dtype) == DType::f64) return std::make_unique<Kernel<double>>(node, context_);
-    return std::make_unique<Kernel<float>>(node, context_);
-  }
-  const LibraryContext context_;
-};
+template <template <class> class Kernel>
+std::unique_ptr<exec::OpKernel> make_attention(const graph::Node& node, const LibraryContext& context) {
+  if (accumulator_of(node.dtype) == DType::f64) return std::make_unique<Kernel<double>>(node, context);
+  return std::make_unique<Kernel<float>>(node, context);
+}
 
 }  // namespace
 
-std::unique_ptr<exec::OpKernelProvider> attention_provider(const LibraryContext& context) {
-  return std::make_unique<AttentionProvider>(context);
+std::vector<exec::KernelRow> attention_rows(const LibraryContext& context) {
+  const auto make_forward = [context](const graph::Node& node) { return make_attention<ForwardKernel>(node, context); };
+  const auto make_gradient = [context](const graph::Node& node) {
+    return make_attention<GradientKernel>(node, context);
+  };
+  return {{.name = "blocks", .ops = {Op::attention}, .refusal = nullptr, .make = make_forward},
+          {.name = "blocks", .ops = {Op::attention_grad}, .refusal = nullptr, .make = make_gradient}};
 }
 
 }  // namespace tsl::cpu

@@ -250,23 +250,20 @@ class IntegerConvKernel final : public exec::OpKernel {
   const int64_t counts_[3];
 };
 
-class ConvolutionsProvider final : public exec::OpKernelProvider {
- public:
-  explicit ConvolutionsProvider(const LibraryContext& context) : context_(context) {}
-  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
-    if (node.def().traits.category != Category::convolution) return nullptr;
-    if (is_float(node.dtype)) return std::make_unique<ConvKernel>(node, context_);
-    return std::make_unique<IntegerConvKernel>(node, context_);
-  }
-
- private:
-  const LibraryContext context_;
-};
-
 }  // namespace
 
-std::unique_ptr<exec::OpKernelProvider> convolutions_provider(const LibraryContext& context) {
-  return std::make_unique<ConvolutionsProvider>(context);
+std::vector<exec::KernelRow> convolutions_rows(const LibraryContext& context) {
+  const std::vector<Op> ops = {Op::conv, Op::conv_input_grad, Op::conv_weight_grad};
+  const auto refusal = [](const graph::Node& node) -> std::string_view {
+    return is_float(node.dtype) ? "" : "of integers";
+  };
+  return {{.name = "windows",
+           .ops = ops,
+           .refusal = refusal,
+           .make = [context](const graph::Node& node) { return std::make_unique<ConvKernel>(node, context); }},
+          {.name = "integers", .ops = ops, .refusal = nullptr, .make = [context](const graph::Node& node) {
+             return std::make_unique<IntegerConvKernel>(node, context);
+           }}};
 }
 
 }  // namespace tsl::cpu

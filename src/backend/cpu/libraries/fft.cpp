@@ -435,23 +435,14 @@ template <class T> class FftKernel final : public exec::OpKernel {
   Table<T> turns_;  // e^(-2πi k / n), for halved transforms
 };
 
-class FftProvider final : public exec::OpKernelProvider {
- public:
-  explicit FftProvider(const LibraryContext& context) : context_(context) {}
-  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
-    if (node.op != Op::fft && node.op != Op::rfft && node.op != Op::irfft) return nullptr;
-    if (node.dtype == DType::f32) return std::make_unique<FftKernel<float>>(node, context_);
-    return std::make_unique<FftKernel<double>>(node, context_);
-  }
-
- private:
-  LibraryContext context_;
-};
-
 }  // namespace
 
-std::unique_ptr<exec::OpKernelProvider> fft_provider(const LibraryContext& context) {
-  return std::make_unique<FftProvider>(context);
+std::vector<exec::KernelRow> fft_rows(const LibraryContext& context) {
+  const auto make = [context](const graph::Node& node) -> std::unique_ptr<exec::OpKernel> {
+    if (node.dtype == DType::f32) return std::make_unique<FftKernel<float>>(node, context);
+    return std::make_unique<FftKernel<double>>(node, context);
+  };
+  return {{.name = "planes", .ops = {Op::fft, Op::rfft, Op::irfft}, .refusal = nullptr, .make = make}};
 }
 
 }  // namespace tsl::cpu

@@ -431,21 +431,13 @@ constexpr std::pair<Op, std::unique_ptr<exec::OpKernel> (*)(const graph::Node&, 
     {Op::svd, make<SvdKernel>},           {Op::lu, make<LuKernel>},
 };
 
-class LapackProvider final : public exec::OpKernelProvider {
- public:
-  explicit LapackProvider(ThreadPool& pool) : pool_(pool) {}
-  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
-    return node.attrs.pairs ? make_complex(node, pool_) : make_by_op(kRows, node, pool_);
-  }
-
- private:
-  ThreadPool& pool_;
-};
-
 }  // namespace
 
-std::unique_ptr<exec::OpKernelProvider> lapack_provider(const LibraryContext& context) {
-  return std::make_unique<LapackProvider>(context.pool);
+std::vector<exec::KernelRow> lapack_rows(const LibraryContext& context) {
+  const auto make = [&pool = context.pool](const graph::Node& node) {
+    return node.attrs.pairs ? make_complex(node, pool) : make_by_op(kRows, node, pool);
+  };
+  return {{.name = "LAPACK", .ops = exec::ops_of(kRows), .refusal = nullptr, .make = make}};
 }
 
 }  // namespace tsl::cpu

@@ -61,15 +61,18 @@ struct MatrixOperand {
   }
 };
 
+constexpr std::string_view kOfIntegers = "of integers";
+
 class ProductKernel final : public exec::OpKernel {
  public:
-  ProductKernel(const graph::Node& node, ThreadPool& pool, const KernelTable& table)
-      : pool_(pool),
-        table_(table),
+  ProductKernel(const graph::Node& node, const LibraryContext& context, bool is_by_tiles)
+      : pool_(context.pool),
+        table_(context.table),
         dtype_(node.dtype),
         compute_(accumulator_of(node.dtype)),
         a_(node.args[0].layout, compute_ != dtype_),
-        b_(node.args[1].layout, compute_ != dtype_) {
+        b_(node.args[1].layout, compute_ != dtype_),
+        is_by_tiles_(is_by_tiles) {
     const Shape& shape = node.shape;
     const int rank = shape.rank();
     product_ = {exec::batch_count(shape),
@@ -79,7 +82,6 @@ class ProductKernel final : public exec::OpKernel {
                 a_.matrix,
                 b_.matrix,
                 nullptr};
-    is_by_tiles_ = suits_tiles(product_, table_);
   }
 
   std::string name() const override { return is_by_tiles_ ? "matmul (tiles)" : "matmul (OpenBLAS)"; }
@@ -132,26 +134,25 @@ class ProductKernel final : public exec::OpKernel {
   DType dtype_, compute_;
   MatrixOperand a_, b_;
   Product product_;  // its addresses are those of the last run
-  bool is_by_tiles_ = false;
-};
-
-class ProductsProvider final : public exec::OpKernelProvider {
- public:
-  ProductsProvider(ThreadPool& pool, const KernelTable& table) : pool_(pool), table_(table) {}
-  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
-    if (node.op != Op::matmul || !is_float(node.dtype)) return nullptr;
-    return std::make_unique<ProductKernel>(node, pool_, table_);
-  }
-
- private:
-  ThreadPool& pool_;
-  const KernelTable& table_;
+  bool is_by_tiles_;
 };
 
 }  // namespace
 
-std::unique_ptr<exec::OpKernelProvider> products_provider(const LibraryContext& context) {
-  return std::make_unique<ProductsProvider>(context.pool, context.table);
+std::vector<exec::KernelRow> products_rows(const LibraryContext& context) {
+  const auto by_tiles = [&table = context.table](const graph::Node& node) -> std::string_view {
+    if (!is_float(node.dtype)) return kOfIntegers;
+    const int rank = node.shape.rank();
+    return tiles_refusal(node.shape[rank - 2].hint(), node.shape[rank - 1].hint(), table);
+  };
+  const auto by_blas = [](const graph::Node& node) { return is_float(node.dtype) ? std::string_view() : kOfIntegers; };
+  const auto make = [context](bool is_by_tiles) {
+    return [context, is_by_tiles](const graph::Node& node) {
+      return std::make_unique<ProductKernel>(node, context, is_by_tiles);
+    };
+  };
+  return {{.name = "tiles", .ops = {Op::matmul}, .refusal = by_tiles, .make = make(true)},
+          {.name = "OpenBLAS", .ops = {Op::matmul}, .refusal = by_blas, .make = make(false)}};
 }
 
 }  // namespace tsl::cpu

@@ -139,10 +139,12 @@ std::vector<Panel> shares_of(const Product& p, int threads) {
 
 }  // namespace
 
-bool suits_tiles(const Product& p, const KernelTable& table) {
+std::string_view tiles_refusal(int64_t m, int64_t n, const KernelTable& table) {
   constexpr size_t kPlainLanes = 2;  // of f64, where there are no fused multiply-adds
-  return table.conv_f64.lanes > kPlainLanes && p.m >= kLeastRows && p.n >= kLeastColumns;
+  if (table.conv_f64.lanes <= kPlainLanes) return "the processor has no fused multiply-adds";
+  return m < kLeastRows ? "few rows" : n < kLeastColumns ? "few columns" : "";
 }
+bool suits_tiles(const Product& p, const KernelTable& table) { return tiles_refusal(p.m, p.n, table).empty(); }
 
 template <class T> void multiply_tiles(const Product& p, const TileKernels& kernels, ThreadPool& pool) {
   const std::vector<Panel> panels = shares_of(p, pool.size());

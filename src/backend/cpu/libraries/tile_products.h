@@ -8,7 +8,8 @@
 
 namespace tsl::cpu {
 
-/// Whether a product is computed by tiles; else BLAS computes it. Depends on its shape, not on the operands' layouts.
+/// Says why BLAS computes a product of m rows and n columns, and not tiles; "": tiles do.
+std::string_view tiles_refusal(int64_t m, int64_t n, const KernelTable& table);
 bool suits_tiles(const Product& product, const KernelTable& table);
 
 /// The kernels of T, float or double.

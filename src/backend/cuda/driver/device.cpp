@@ -55,6 +55,16 @@ Properties properties_of(const Driver& driver, CUdevice device) {
   return p;
 }
 
+DeviceFacts facts_of(const Properties& properties, bool tf32) {
+  const int major = properties.compute_major;
+  return {.multiprocessors = properties.multiprocessors,
+          .shared_bytes = properties.shared_bytes_per_block,
+          .has_warp_products = major >= 8,
+          .has_group_products = major == 9 && properties.compute_minor == 0,
+          .has_clusters = major >= 9,
+          .tf32 = tf32};
+}
+
 Device::Device(int ordinal)
     : driver_(Driver::open()),
       ordinal_(ordinal),

@@ -10,6 +10,7 @@
 #include "backend/cuda/driver/driver.h"
 #include "backend/cuda/driver/nvrtc.h"
 #include "backend/cuda/driver/staging.h"
+#include "backend/cuda/source/device_facts.h"
 #include "tensor/tensor.h"
 
 namespace tsl::cuda {
@@ -38,6 +39,9 @@ struct Properties {
   int multiprocessors = 1;
   int threads_per_multiprocessor = 1;  // that can run at the same time
 };
+
+/// Returns what the choice of kernels depends on. `tf32`: BackendOptions::tf32.
+DeviceFacts facts_of(const Properties& properties, bool tf32);
 
 /// Returns the driver's handle of GPU `ordinal`. Fails (device) if the driver sees no such GPU.
 CUdevice find_device(const Driver& driver, int ordinal);

@@ -109,6 +109,13 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     return out;
   }
 
+  std::vector<exec::KernelCandidate> candidates(uint32_t launch) const override {
+    const std::vector<uint32_t>& kernels = plan_.launches[launch];
+    const Kernel& first = plan_.kernels[kernels[0]];
+    if (first.kind != graph::Template::op) return {};
+    return gpu_.rows.candidates(plan_.graph[first.op_node], is_op(plan_, kernels) ? "host" : "generated");
+  }
+
   RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
     return run(inputs, donated, symbols, outputs, true);
@@ -203,7 +210,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     const std::vector<uint32_t>& kernels = plan_.launches[launch];
     const Kernel& first = plan_.kernels[kernels[0]];
     if (first.kind == graph::Template::op) {
-      if (auto library = gpu_.libraries.find(plan_.graph[first.op_node]))
+      if (auto library = gpu_.rows.find(plan_.graph[first.op_node]))
         return add_library_call(launch, std::make_shared<LibraryCall>(gpu_, plan_, first, std::move(library)));
     }
     if (is_op(plan_, kernels)) {

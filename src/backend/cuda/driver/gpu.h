@@ -22,6 +22,7 @@ struct Gpu {
   const exec::BackendOptions options;
   const exec::Backend* owner = nullptr;  // the backend whose timeline is followed; null: none
   Device device;
+  const DeviceFacts facts = facts_of(device.properties(), options.tf32);
   WorkLog log;
   DeviceAllocator allocator;
   KernelCache kernels;
@@ -39,7 +40,7 @@ struct Gpu {
   static constexpr uint64_t kWorkspaceBytes = uint64_t{33} << 20;  // for a product with a bias
   CUdeviceptr workspace(uint32_t which);
 
-  exec::OpKernelProviders libraries;  // asked before kernels are generated
+  exec::KernelRows rows;  // asked before kernels are generated
 
  private:
   Ref<Storage> workspaces_[kWorkspaces];

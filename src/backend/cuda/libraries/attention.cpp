@@ -132,28 +132,22 @@ class AttentionKernel final : public exec::OpKernel {
   bool has_run_ = false;  // the driver has loaded the kernels
 };
 
-class AttentionProvider final : public exec::OpKernelProvider {
- public:
-  explicit AttentionProvider(Gpu& gpu) : gpu_(gpu) {}
-  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
-    if (node.op != Op::attention && node.op != Op::attention_grad) return nullptr;
-    const Properties& properties = gpu_.device.properties();
-    std::vector<AttentionPass> passes =
-        attention_passes(node, {properties.compute_major >= 8, properties.shared_bytes_per_block,
-                                properties.compute_major == 9 && properties.compute_minor == 0,
-                                properties.multiprocessors, properties.compute_major >= 9});
-    if (passes.empty()) return nullptr;
-    return std::make_unique<AttentionKernel>(node, gpu_, std::move(passes));
-  }
-
- private:
-  Gpu& gpu_;
-};
-
 }  // namespace
 
-std::unique_ptr<exec::OpKernelProvider> attention_provider(Gpu& gpu) {
-  return std::make_unique<AttentionProvider>(gpu);
+std::vector<exec::KernelRow> attention_rows(Gpu& gpu) {
+  std::vector<exec::KernelRow> rows;
+  for (const AttentionWay& way : attention_ways()) {
+    const auto make = [&gpu, &way](const graph::Node& node) -> std::unique_ptr<exec::OpKernel> {
+      std::vector<AttentionPass> passes = way.passes(node, gpu.facts);
+      if (passes.empty()) return nullptr;
+      return std::make_unique<AttentionKernel>(node, gpu, std::move(passes));
+    };
+    rows.push_back({.name = way.name,
+                    .ops = {Op::attention, Op::attention_grad},
+                    .refusal = [&gpu, &way](const graph::Node& node) { return way.refusal(node, gpu.facts); },
+                    .make = make});
+  }
+  return rows;
 }
 
 }  // namespace tsl::cuda

@@ -55,32 +55,33 @@ constexpr int64_t kLeastKeys = 128;  // of a share
 
 constexpr int kPlainThreads = 256;
 
+constexpr std::string_view kNotHalf = "not of 16 bits", kTooWide = "heads wider than 128",
+                           kNoWarps = "the GPU has no products of warps for bf16",
+                           kTooLong = "more rows or keys than 32 bits count";
+
 int64_t blocks_of(int64_t extent, int64_t of_block) { return (extent + of_block - 1) / of_block; }
 
 /// Makes the passes of one node.
 class Passes {
  public:
-  Passes(const graph::Node& node, const AttentionTarget& target)
+  Passes(const graph::Node& node, const DeviceFacts& facts)
       : node_(node),
-        target_(target),
+        facts_(facts),
         form_(node.args[0].layout.shape, node.args[1].layout.shape, node.args[2].layout.shape, node.attrs) {}
 
-  std::vector<AttentionPass> make() {
-    const int64_t columns = std::max(form_.width, form_.value_width);
-    if (form_.rows > INT32_MAX / 2 || form_.keys > INT32_MAX / 2) return {};
-    if (is_by_groups(columns)) make_by_groups(columns);
-    else if (is_decoding(columns)) make_decoding(columns);
-    else if (is_by_warps(columns)) make_by_warps(columns);
-    else make_plain(columns);
+  /// Returns the passes that were added; none if one needs more blocks than a launch has.
+  std::vector<AttentionPass> take() {
     const auto is_too_large = [](const AttentionPass& pass) { return pass.kernel.blocks > INT32_MAX; };
-    return std::any_of(passes_.begin(), passes_.end(), is_too_large) ? std::vector<AttentionPass>() : passes_;
+    if (std::any_of(passes_.begin(), passes_.end(), is_too_large)) return {};
+    return std::move(passes_);
   }
 
- private:
   bool is_forward() const { return node_.op == Op::attention; }
   bool has_mask() const { return is_forward() && node_.args.size() == 4; }
   int64_t query_matrices() const { return form_.batch * form_.heads; }
   int64_t key_matrices() const { return form_.batch * form_.groups; }
+  int64_t columns() const { return std::max(form_.width, form_.value_width); }
+  bool is_counted_in_ints() const { return std::max(form_.rows, form_.keys) <= INT32_MAX / 2; }
   uint64_t lines() const { return static_cast<uint64_t>(query_matrices() * form_.rows); }
 
   void add(std::string_view name, std::string_view templates, int threads, int resident, std::string body,
@@ -100,9 +101,15 @@ class Passes {
 
   // ---- By groups of four warps -------------------------------------------------------------------------------------
 
-  bool is_by_groups(int64_t columns) const {
-    return target_.has_group_products && !has_mask() && size_of(node_.dtype) == 2 && columns <= kWideColumns &&
-           form_.cap == 0 && form_.scale > 0 && std::min(form_.rows, form_.keys) >= kLeastGroupRows;
+  std::string_view refusal_of_groups() const {
+    if (!facts_.has_group_products) return "the GPU has no products of groups of warps";
+    if (has_mask()) return "a mask";
+    if (size_of(node_.dtype) != 2) return kNotHalf;
+    if (columns() > kWideColumns) return kTooWide;
+    if (form_.cap != 0) return "capped scores";
+    if (form_.scale <= 0) return "a scale that is not positive";
+    if (std::min(form_.rows, form_.keys) < kLeastGroupRows) return "few rows or keys";
+    return is_counted_in_ints() ? "" : kTooLong;
   }
   void add_group_pass(std::string_view name, int padded, const GroupChoice& c, int64_t tasks, uint64_t shared) {
     const std::string type = fmt::format("{}<{}, {}, tsl::cuda::attention::Division<{}, {}, {}, {}, {}, {}>>", name,
@@ -110,11 +117,11 @@ class Passes {
                                          c.loading, c.alternates);
     add(fmt::format("attention_{}", name), attention_group_templates(), c.threads(), 1,
         fmt::format("{}::run<{}>(p, memory)", type, shared),
-        c.stays ? std::min<int64_t>(tasks, target_.multiprocessors) : tasks, shared);
+        c.stays ? std::min<int64_t>(tasks, facts_.multiprocessors) : tasks, shared);
     passes_.back().kernel.is_for_one_arch = true;
   }
-  void make_by_groups(int64_t columns) {
-    const bool is_narrow = columns <= kNarrowColumns;
+  void make_by_groups() {
+    const bool is_narrow = columns() <= kNarrowColumns;
     const GroupChoices& choices = is_narrow ? kNarrowGroups : kWideGroups;
     const int padded = is_narrow ? kNarrowColumns : kWideColumns;
     const auto shared = [&](const GroupChoice& c, int own, int barriers_of_stage, int numbers) {
@@ -140,12 +147,14 @@ class Passes {
 
   // ---- By tensor cores ---------------------------------------------------------------------------------------------
 
-  bool is_by_warps(int64_t columns) const {
-    return !has_mask() && size_of(node_.dtype) == 2 && target_.has_warp_products && columns <= kWideColumns;
+  std::string_view refusal_of_warps() const {
+    if (!facts_.has_warp_products) return kNoWarps;
+    if (has_mask()) return "a mask";
+    if (size_of(node_.dtype) != 2) return kNotHalf;
+    return columns() > kWideColumns ? kTooWide : is_counted_in_ints() ? "" : kTooLong;
   }
-
-  void make_by_warps(int64_t columns) {
-    const bool is_narrow = columns <= kNarrowColumns;
+  void make_by_warps() {
+    const bool is_narrow = columns() <= kNarrowColumns;
     const WarpChoices& choices = is_narrow ? kNarrow : kWide;
     const int padded = is_narrow ? kNarrowColumns : kWideColumns;
     const std::string_view dtype = node_.dtype == DType::bf16 ? "true" : "false",
@@ -176,9 +185,13 @@ class Passes {
 
   // ---- Few rows --------------------------------------------------------------------------------------------------
 
-  bool is_decoding(int64_t columns) const {
-    return is_forward() && size_of(node_.dtype) == 2 && target_.has_warp_products && columns <= kWideColumns &&
-           form_.rows <= kFewRows && form_.keys > 0;
+  std::string_view refusal_of_decoding() const {
+    if (!facts_.has_warp_products) return kNoWarps;
+    if (!is_forward()) return "a gradient";
+    if (size_of(node_.dtype) != 2) return kNotHalf;
+    if (columns() > kWideColumns) return kTooWide;
+    if (form_.rows > kFewRows) return "many rows";
+    return form_.keys == 0 ? "no keys" : is_counted_in_ints() ? "" : kTooLong;
   }
   /// The most keys that the rows look at.
   int64_t keys_of_rows() const { return std::min(form_.keys, form_.left + form_.right + form_.rows); }
@@ -189,23 +202,23 @@ class Passes {
   /// measured on an H100 (November 2026). Two clusters less than multiprocessors have room for fit into their groups.
   DecodeChoice decode_choice(int64_t tasks, int padded) const {
     DecodeChoice c = {8, padded == kNarrowColumns ? 4 : 3, 1};
-    if (tasks > target_.multiprocessors) c = {4, 3, 1};
-    const int64_t most = target_.has_clusters ? kMostCluster : kMostShares;
-    while (c.shares < most && 2 * (tasks + 2) * c.shares <= target_.multiprocessors &&
+    if (tasks > facts_.multiprocessors) c = {4, 3, 1};
+    const int64_t most = facts_.has_clusters ? kMostCluster : kMostShares;
+    while (c.shares < most && 2 * (tasks + 2) * c.shares <= facts_.multiprocessors &&
            keys_of_rows() >= 2 * c.shares * kLeastKeys)
       c.shares *= 2;
-    while (c.stages > 2 && decode_bytes(c, padded) > target_.shared_bytes) --c.stages;
-    if (decode_bytes(c, padded) > target_.shared_bytes) c.warps = 4;
+    while (c.stages > 2 && decode_bytes(c, padded) > facts_.shared_bytes) --c.stages;
+    if (decode_bytes(c, padded) > facts_.shared_bytes) c.warps = 4;
     return c;
   }
-  void make_decoding(int64_t columns) {
-    const int padded = columns <= kNarrowColumns ? kNarrowColumns : kWideColumns;
+  void make_decoding() {
+    const int padded = columns() <= kNarrowColumns ? kNarrowColumns : kWideColumns;
     const std::string_view dtype = node_.dtype == DType::bf16 ? "true" : "false",
                            cap = form_.cap != 0 ? "true" : "false";
     const int64_t tasks = key_matrices() * blocks_of(form_.share() * form_.rows, kFewRows);
     const DecodeChoice c = decode_choice(tasks, padded);
     const int64_t shares = c.shares;
-    const bool is_in_cluster = target_.has_clusters && shares > 1;
+    const bool is_in_cluster = facts_.has_clusters && shares > 1;
     add("attention_decode", attention_warp_templates(), 32 * c.warps, 1,
         fmt::format("DecodePass<{}, {}, {}, {}, {}, {}, {}>::run(p, blockIdx.x, memory)", dtype, padded, c.warps,
                     c.stages, shares, is_in_cluster, cap),
@@ -221,45 +234,61 @@ class Passes {
 
   // ---- By plain products -------------------------------------------------------------------------------------------
 
-  /// Returns the rows of a block whose tiles fit into shared memory; 0: none do.
-  int plain_rows(int padded, int tiles, int score_tiles) const {
+  static constexpr int kMostPlainColumns = 256;
+  /// The tiles of a block: of query, key and value, and of scores.
+  struct PlainTile {
+    int rows, padded;
+    int tiles, score_tiles;
+  };
+  bool are_rows_few() const { return is_forward() && form_.rows <= kFewRows; }
+  /// Returns the tile with the most rows that fits into shared memory; 0 rows: none does.
+  PlainTile plain_tile() const {
+    PlainTile tile{kFewRows,
+                   columns() <= 64    ? 64
+                   : columns() <= 128 ? 128
+                                      : kMostPlainColumns,
+                   is_forward() ? 3 : 4, is_forward() ? 1 : 2};
+    if (are_rows_few()) return tile;
     for (const int rows : {64, 32, 16}) {
-      if (plain_bytes(rows, padded, tiles, score_tiles) <= target_.shared_bytes) return rows;
+      tile.rows = rows;
+      if (plain_bytes(tile) <= facts_.shared_bytes) return tile;
     }
-    return 0;
+    tile.rows = 0;
+    return tile;
   }
-  uint64_t plain_bytes(int rows, int padded, int tiles, int score_tiles) const {
+  uint64_t plain_bytes(const PlainTile& t) const {
     const auto size = static_cast<int>(size_of(accumulator_of(node_.dtype))), gap = 16 / size;
-    return static_cast<uint64_t>(rows * size * (tiles * (padded + gap) + score_tiles * (rows + gap)));
+    return static_cast<uint64_t>(t.rows * size * (t.tiles * (t.padded + gap) + t.score_tiles * (t.rows + gap)));
   }
 
   /// Blocks that go through a share of the keys each, some for each multiprocessor.
   int64_t plain_shares(int64_t tasks) const {
     int64_t shares = 1;
-    while (shares < kMostShares && tasks * shares < 2 * target_.multiprocessors &&
+    while (shares < kMostShares && tasks * shares < 2 * facts_.multiprocessors &&
            keys_of_rows() >= 4 * shares * kFewRows)
       shares *= 2;
     return shares;
   }
 
-  void make_plain(int64_t columns) {
-    constexpr int kMostColumns = 256;
-    if (columns > kMostColumns) return;
-    const int padded = columns <= 64 ? 64 : columns <= 128 ? 128 : kMostColumns;
-    const int tiles = is_forward() ? 3 : 4, score_tiles = is_forward() ? 1 : 2;
-    const bool are_few = is_forward() && form_.rows <= kFewRows;
-    const int rows = are_few ? kFewRows : plain_rows(padded, tiles, score_tiles);
-    if (rows == 0 || plain_bytes(rows, padded, tiles, score_tiles) > target_.shared_bytes) return;
+  std::string_view refusal_of_plain() const {
+    if (columns() > kMostPlainColumns) return "heads wider than 256";
+    if (!is_counted_in_ints()) return kTooLong;
+    const PlainTile tile = plain_tile();
+    const bool fits = tile.rows > 0 && plain_bytes(tile) <= facts_.shared_bytes;
+    return fits ? "" : "a tile does not fit in shared memory";
+  }
+  void make_plain() {
+    const PlainTile tile = plain_tile();
+    const int rows = tile.rows, padded = tile.padded;
     const std::string type =
         fmt::format("Plain<{}, {}, {}, {}>", type_of(node_.dtype), type_of(accumulator_of(node_.dtype)), rows, padded);
     const auto add_pass = [&](std::string_view name, int64_t blocks, bool has_tiles) {
       add(fmt::format("attention_{}", name.substr(0, name.find('<'))), attention_plain_templates(), kPlainThreads, 1,
-          fmt::format("{}::{}(p, blockIdx.x, memory)", type, name), blocks,
-          has_tiles ? plain_bytes(rows, padded, tiles, score_tiles) : 0);
+          fmt::format("{}::{}(p, blockIdx.x, memory)", type, name), blocks, has_tiles ? plain_bytes(tile) : 0);
     };
     const int64_t over_rows = blocks_of(form_.rows, rows) * query_matrices();
     if (is_forward()) {
-      const int64_t shares = are_few ? plain_shares(over_rows) : 1;
+      const int64_t shares = are_rows_few() ? plain_shares(over_rows) : 1;
       add_pass(fmt::format("forward<{}>", shares), over_rows * shares, true);
       if (shares == 1) return;
       passes_.back().workspace_bytes =
@@ -273,16 +302,37 @@ class Passes {
     add_pass("query_pass", over_rows, true);
   }
 
+ private:
   const graph::Node& node_;
-  const AttentionTarget& target_;
+  const DeviceFacts& facts_;
   const AttentionForm form_;
   std::vector<AttentionPass> passes_;
 };
 
+template <std::string_view (Passes::*refusal)() const, void (Passes::*make)()>
+constexpr AttentionWay way(std::string_view name) {
+  return {name, [](const graph::Node& node, const DeviceFacts& facts) { return (Passes(node, facts).*refusal)(); },
+          [](const graph::Node& node, const DeviceFacts& facts) {
+            Passes passes(node, facts);
+            (passes.*make)();
+            return passes.take();
+          }};
+}
+
+constexpr AttentionWay kWays[] = {way<&Passes::refusal_of_groups, &Passes::make_by_groups>("groups of warps"),
+                                  way<&Passes::refusal_of_decoding, &Passes::make_decoding>("few rows"),
+                                  way<&Passes::refusal_of_warps, &Passes::make_by_warps>("warps"),
+                                  way<&Passes::refusal_of_plain, &Passes::make_plain>("plain")};
+
 }  // namespace
 
-std::vector<AttentionPass> attention_passes(const graph::Node& node, const AttentionTarget& target) {
-  return Passes(node, target).make();
+std::span<const AttentionWay> attention_ways() { return kWays; }
+
+std::vector<AttentionPass> attention_passes(const graph::Node& node, const DeviceFacts& facts) {
+  for (const AttentionWay& way : kWays) {
+    if (way.refusal(node, facts).empty()) return way.passes(node, facts);
+  }
+  return {};
 }
 
 }  // namespace tsl::cuda

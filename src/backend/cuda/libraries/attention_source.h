@@ -2,21 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "backend/cuda/source/cuda_kernel.h"
+#include "backend/cuda/source/device_facts.h"
 #include "graph/graph.h"
 
 namespace tsl::cuda {
-
-/// What kernels of attention depend on beside the node.
-struct AttentionTarget {
-  bool has_warp_products = true;                // of bf16 too: from compute capability 8.0 on
-  uint64_t shared_bytes = uint64_t{227} << 10;  // the most that a block may use
-  bool has_group_products = true;               // wgmma: of compute capability 9.0 alone
-  int multiprocessors = 132;
-  bool has_clusters = true;  // of blocks: from compute capability 9.0 on
-};
 
 /// A kernel whose only argument is attention::Arguments; CudaKernel::blocks and threads_x say how it is launched.
 struct AttentionPass {
@@ -25,8 +19,18 @@ struct AttentionPass {
   uint64_t workspace_bytes = 0;  // the passes of a node share the workspace
 };
 
-/// Returns the kernels of a node of Op::attention or Op::attention_grad, in order; none: there are none for its sizes.
-std::vector<AttentionPass> attention_passes(const graph::Node& node, const AttentionTarget& target);
+/// A way to compute attention or its gradients: a row of the GPU's table of kernels.
+struct AttentionWay {
+  std::string_view name;
+  /// As KernelRow::refusal.
+  std::string_view (*refusal)(const graph::Node& node, const DeviceFacts& facts);
+  /// Returns the kernels of a node that is not refused, in order; none: they need more blocks than a launch has.
+  std::vector<AttentionPass> (*passes)(const graph::Node& node, const DeviceFacts& facts);
+};
+/// Returns all ways, the fastest first.
+std::span<const AttentionWay> attention_ways();
+/// Returns the kernels of the first way that a node has; none: it has none.
+std::vector<AttentionPass> attention_passes(const graph::Node& node, const DeviceFacts& facts);
 
 /// The text in front of these kernels.
 std::string_view attention_plain_templates();

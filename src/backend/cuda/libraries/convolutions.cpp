@@ -218,29 +218,6 @@ std::vector<int64_t> key_of(const graph::Node& node, bool tf32) {
   return key;
 }
 
-class ConvolutionsProvider final : public exec::OpKernelProvider {
- public:
-  explicit ConvolutionsProvider(Gpu& gpu) : gpu_(gpu) {}
-
-  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
-    if (node.def().traits.category != Category::convolution || !is_float(node.dtype)) return nullptr;
-    gpu_.device.make_current();
-    if (std::unique_ptr<exec::OpKernel> kernel = few_pixels_kernel(node, gpu_)) return kernel;
-    if (!can_cudnn_describe(node)) return nullptr;
-    ConvLibrary* const cudnn = cudnn_.open(gpu_);
-    if (!cudnn) return nullptr;
-    auto problem = std::make_unique<ConvProblem>(node, *cudnn, gpu_.options.tf32);
-    const auto [choice, is_new] = cudnn->choices.try_emplace(key_of(node, gpu_.options.tf32));
-    if (is_new) choice->second = problem->find(node.op);
-    if (!choice->second) return nullptr;
-    return std::make_unique<ConvKernel>(node, *cudnn, std::move(problem), *choice->second);
-  }
-
- private:
-  Gpu& gpu_;
-  OptionalLibrary<ConvLibrary> cudnn_;
-};
-
 }  // namespace
 
 bool can_cudnn_describe(const graph::Node& node) {
@@ -267,8 +244,29 @@ bool can_cudnn_describe(const graph::Node& node) {
   return geometry.groups == 1 || std::min(in_group, out_group) >= kFewestChannels;
 }
 
-std::unique_ptr<exec::OpKernelProvider> convolutions_provider(Gpu& gpu) {
-  return std::make_unique<ConvolutionsProvider>(gpu);
+std::vector<exec::KernelRow> convolutions_rows(Gpu& gpu) {
+  const std::vector<Op> ops = {Op::conv, Op::conv_input_grad, Op::conv_weight_grad};
+  const auto by_own = [&gpu](const graph::Node& node) { return few_pixels_refusal(node, gpu.facts); };
+  const auto by_cudnn = [](const graph::Node& node) -> std::string_view {
+    if (!is_float(node.dtype)) return "of integers";
+    return can_cudnn_describe(node) ? "" : "groups of few channels, uneven margins, or extents beyond 32 bits";
+  };
+  const auto library = std::make_shared<OptionalLibrary<ConvLibrary>>();
+  const auto make = [&gpu, library](const graph::Node& node) -> std::unique_ptr<exec::OpKernel> {
+    gpu.device.make_current();
+    ConvLibrary* const cudnn = library->open(gpu);
+    if (!cudnn) return nullptr;
+    auto problem = std::make_unique<ConvProblem>(node, *cudnn, gpu.options.tf32);
+    const auto [choice, is_new] = cudnn->choices.try_emplace(key_of(node, gpu.options.tf32));
+    if (is_new) choice->second = problem->find(node.op);
+    if (!choice->second) return nullptr;
+    return std::make_unique<ConvKernel>(node, *cudnn, std::move(problem), *choice->second);
+  };
+  return {{.name = "few pixels",
+           .ops = ops,
+           .refusal = by_own,
+           .make = [&gpu](const graph::Node& node) { return few_pixels_kernel(node, gpu); }},
+          {.name = "cuDNN", .ops = ops, .refusal = by_cudnn, .make = make}};
 }
 
 }  // namespace tsl::cuda

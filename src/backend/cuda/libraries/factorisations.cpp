@@ -1,4 +1,4 @@
-// Factorisations of symmetric matrices, by cuSOLVER, and the provider of all. Its matrices are in columns, so that the
+// Factorisations of symmetric matrices, by cuSOLVER, and the row of all. Its matrices are in columns, so that the
 // lower triangle that TSL reads and writes is its upper one.
 
 #include "backend/cuda/libraries/factorisation.h"
@@ -216,28 +216,20 @@ constexpr std::pair<Op, std::unique_ptr<exec::OpKernel> (*)(const graph::Node&, 
     {Op::svd, make_svd},
 };
 
-class FactorisationsProvider final : public exec::OpKernelProvider {
- public:
-  explicit FactorisationsProvider(Gpu& gpu) : gpu_(gpu) {}
-  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
-    if (node.attrs.pairs) return nullptr;  // complex matrices run on the host
-    for (const auto& [op, make_kernel] : kRows) {
-      if (op != node.op) continue;
-      Solver* const solver = solver_.open(gpu_);
-      return solver ? make_kernel(node, *solver) : nullptr;
-    }
-    return nullptr;
-  }
-
- private:
-  Gpu& gpu_;
-  OptionalLibrary<Solver> solver_;
-};
-
 }  // namespace
 
-std::unique_ptr<exec::OpKernelProvider> factorisations_provider(Gpu& gpu) {
-  return std::make_unique<FactorisationsProvider>(gpu);
+std::vector<exec::KernelRow> factorisations_rows(Gpu& gpu) {
+  const auto refusal = [](const graph::Node& node) -> std::string_view {
+    return node.attrs.pairs ? "complex matrices run on the host" : "";
+  };
+  const auto library = std::make_shared<OptionalLibrary<Solver>>();
+  const auto make = [&gpu, library](const graph::Node& node) -> std::unique_ptr<exec::OpKernel> {
+    Solver* const solver = library->open(gpu);
+    const auto* const row =
+        std::find_if(std::begin(kRows), std::end(kRows), [&](const auto& each) { return each.first == node.op; });
+    return solver ? row->second(node, *solver) : nullptr;
+  };
+  return {{.name = "cuSOLVER", .ops = exec::ops_of(kRows), .refusal = refusal, .make = make}};
 }
 
 }  // namespace tsl::cuda

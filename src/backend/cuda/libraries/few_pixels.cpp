@@ -50,9 +50,9 @@ struct Plane {
 /// Finds the kernel and the arguments of one convolution.
 class FewPixelsChoice {
  public:
-  FewPixelsChoice(const graph::Node& node, const FewPixelsTarget& target)
+  FewPixelsChoice(const graph::Node& node, const DeviceFacts& facts)
       : dtype_(node.dtype),
-        target_(target),
+        facts_(facts),
         size_(static_cast<int64_t>(size_of(node.dtype))),
         images_(node.args[0].layout.shape[0].hint()),
         channels_(node.args[1].layout.shape[1].hint()),
@@ -71,10 +71,12 @@ class FewPixelsChoice {
     while (2 * split_ <= most_split() && 2 * split_ * blocks() <= kMostPixelBlocks) split_ *= 2;
   }
 
-  bool is_suitable() const {
-    const bool may_round = size_ == 2 || (dtype_ == DType::f32 && target_.tf32);
-    return target_.has_clusters && may_round && shared_bytes() <= target_.shared_bytes &&
-           ceil_div(outputs_, division_.rows()) <= kMostGrid;
+  /// Says why the kernels cannot compute it on the GPU; "": they can.
+  std::string_view refusal() const {
+    if (!facts_.has_clusters) return "the GPU has no clusters of blocks";
+    if (size_ != 2 && !(dtype_ == DType::f32 && facts_.tf32)) return "f32 must not be rounded (--tf32 lets it)";
+    if (shared_bytes() > facts_.shared_bytes) return "a tile does not fit in shared memory";
+    return ceil_div(outputs_, division_.rows()) <= kMostGrid ? "" : "too many outputs";
   }
 
   FewPixels make() const {
@@ -143,7 +145,7 @@ class FewPixelsChoice {
   }
 
   DType dtype_;
-  const FewPixelsTarget& target_;
+  const DeviceFacts& facts_;
   int64_t size_, images_, channels_, outputs_;
   Plane image_, taps_, out_, stride_, dilation_, low_;
   Division division_ = kDivisions[0];
@@ -151,26 +153,31 @@ class FewPixelsChoice {
   int64_t split_ = 1;  // blocks that share the channels
 };
 
-/// Whether the kernels know such a convolution, and are faster than cuDNN's.
-bool is_of_few_pixels(const graph::Node& node) {
-  if (node.op != Op::conv) return false;
+/// Says why the kernels do not know such a convolution, or cuDNN is faster; "": neither is so.
+std::string_view refusal_of_form(const graph::Node& node) {
+  constexpr std::string_view kUnknown = "groups, three axes of space, or extents beyond 32 bits",
+                             kSlow = "cuDNN is faster";
+  if (node.op != Op::conv) return "a gradient";
   const Shape &x = node.args[0].layout.shape, &w = node.args[1].layout.shape;
   const ConvGeometry& geometry = *node.attrs.conv;
   if (geometry.groups != 1 || geometry.rank() > 2 || !fits_ints(x) || !fits_ints(w) || !fits_ints(node.shape))
-    return false;
+    return kUnknown;
   for (const Ints* numbers : {&geometry.stride, &geometry.dilation, &geometry.low}) {
     for (const int64_t number : *numbers) {
-      if (std::abs(number) > kMostStep) return false;
+      if (std::abs(number) > kMostStep) return "a large stride, dilation or margin";
     }
   }
   const int64_t taps = Plane(w).area(), depth = w[1].hint() * taps, pixels = x[0].hint() * Plane(node.shape).area();
-  if (taps > kMostTaps || depth < kLeastDepth || pixels > kMostPixels) return false;
+  if (taps > kMostTaps) return "more than nine taps";
+  if (depth < kLeastDepth) return "few channels";
+  if (pixels > kMostPixels) return "many pixels";
   const Plane stride(geometry.stride, 1);
   if (taps == 1 && stride.area() == 1) {
-    return node.dtype == DType::f32 && pixels <= kMostPlainPixels && Plane(node.shape).area() <= kMostPlainArea &&
-           depth >= kPlainRatio * w[0].hint();
+    const bool is_faster = node.dtype == DType::f32 && pixels <= kMostPlainPixels &&
+                           Plane(node.shape).area() <= kMostPlainArea && depth >= kPlainRatio * w[0].hint();
+    return is_faster ? "" : kSlow;
   }
-  return pixels * depth * w[0].hint() <= kMostProducts;
+  return pixels * depth * w[0].hint() <= kMostProducts ? "" : kSlow;
 }
 
 class FewPixelsKernel final : public exec::OpKernel {
@@ -223,19 +230,19 @@ bool fits_ints(const Shape& shape) {
   return count && *count > 0 && *count <= INT32_MAX;
 }
 
-std::optional<FewPixels> few_pixels_of(const graph::Node& node, const FewPixelsTarget& target) {
-  if (!is_of_few_pixels(node)) return {};
-  const FewPixelsChoice choice(node, target);
-  if (!choice.is_suitable()) return {};
-  return choice.make();
+std::string_view few_pixels_refusal(const graph::Node& node, const DeviceFacts& facts) {
+  if (!is_float(node.dtype)) return "of integers";
+  const std::string_view refusal = refusal_of_form(node);
+  return refusal.empty() ? FewPixelsChoice(node, facts).refusal() : refusal;
+}
+
+std::optional<FewPixels> few_pixels_of(const graph::Node& node, const DeviceFacts& facts) {
+  if (!few_pixels_refusal(node, facts).empty()) return {};
+  return FewPixelsChoice(node, facts).make();
 }
 
 std::unique_ptr<exec::OpKernel> few_pixels_kernel(const graph::Node& node, Gpu& gpu) {
-  const Properties& properties = gpu.device.properties();
-  std::optional<FewPixels> convolution =
-      few_pixels_of(node, {properties.compute_major >= 9, gpu.options.tf32, properties.shared_bytes_per_block});
-  if (!convolution) return nullptr;
-  return std::make_unique<FewPixelsKernel>(gpu, *std::move(convolution));
+  return std::make_unique<FewPixelsKernel>(gpu, FewPixelsChoice(node, gpu.facts).make());
 }
 
 }  // namespace tsl::cuda

@@ -19,13 +19,6 @@ inline constexpr int kBeforeSpace = 2;  // axes of a convolution: batch and chan
 /// Whether a shape has elements, and its indices fit in 32 bits.
 bool fits_ints(const Shape& shape);
 
-/// What these kernels depend on beside the node.
-struct FewPixelsTarget {
-  bool has_clusters = true;  // of blocks: from compute capability 9.0 on
-  bool tf32 = false;         // f32 may be rounded
-  uint64_t shared_bytes = uint64_t{227} << 10;
-};
-
 /// A kernel whose only argument is few_pixels::Arguments.
 struct FewPixels {
   CudaKernel kernel;
@@ -36,8 +29,10 @@ struct FewPixels {
 };
 
 /// Returns the kernel of a node by its dtype, extents and geometry; none: there is none, or another one is faster.
-std::optional<FewPixels> few_pixels_of(const graph::Node& node, const FewPixelsTarget& target);
-/// Returns what computes a node; null: cuDNN or a generated kernel is to do it.
+std::optional<FewPixels> few_pixels_of(const graph::Node& node, const DeviceFacts& facts);
+/// Says why there is none, or another one is faster; "": there is one.
+std::string_view few_pixels_refusal(const graph::Node& node, const DeviceFacts& facts);
+/// Returns what computes a node that has such a kernel.
 std::unique_ptr<exec::OpKernel> few_pixels_kernel(const graph::Node& node, Gpu& gpu);
 
 /// The text in front of these kernels.

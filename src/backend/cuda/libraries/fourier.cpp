@@ -131,23 +131,19 @@ class FftKernel final : public exec::OpKernel {
   bool has_run_ = false;  // cuFFT has loaded its kernels
 };
 
-class FourierProvider final : public exec::OpKernelProvider {
- public:
-  explicit FourierProvider(Gpu& gpu) : gpu_(gpu) {}
-  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
-    if (node.op != Op::fft && node.op != Op::rfft && node.op != Op::irfft) return nullptr;
-    if (length_of(node) == 0 || element_count(node.shape).hint() > kMostNumbers) return nullptr;
-    Transformer* const transformer = transformer_.open(gpu_);
-    return transformer ? std::make_unique<FftKernel>(node, *transformer) : nullptr;
-  }
-
- private:
-  Gpu& gpu_;
-  OptionalLibrary<Transformer> transformer_;
-};
-
 }  // namespace
 
-std::unique_ptr<exec::OpKernelProvider> fourier_provider(Gpu& gpu) { return std::make_unique<FourierProvider>(gpu); }
+std::vector<exec::KernelRow> fourier_rows(Gpu& gpu) {
+  const auto refusal = [](const graph::Node& node) -> std::string_view {
+    if (length_of(node) == 0) return "of nothing";
+    return element_count(node.shape).hint() > kMostNumbers ? "extents beyond 32 bits" : "";
+  };
+  const auto library = std::make_shared<OptionalLibrary<Transformer>>();
+  const auto make = [&gpu, library](const graph::Node& node) -> std::unique_ptr<exec::OpKernel> {
+    Transformer* const transformer = library->open(gpu);
+    return transformer ? std::make_unique<FftKernel>(node, *transformer) : nullptr;
+  };
+  return {{.name = "cuFFT", .ops = {Op::fft, Op::rfft, Op::irfft}, .refusal = refusal, .make = make}};
+}
 
 }  // namespace tsl::cuda

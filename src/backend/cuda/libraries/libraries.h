@@ -1,30 +1,30 @@
-// The libraries that a GPU runs ops by: each is a provider in a file of its own. What providers are made from must
-// outlive them.
+// The rows of a GPU's table of kernels for ops that are never fused, by library: a file each. What rows are made from
+// must outlive them.
 #pragma once
 
-#include <memory>
+#include <vector>
 
 #include "backend/cuda/driver/gpu.h"
 #include "exec/op_kernel.h"
 
 namespace tsl::cuda {
 
-/// Products of floats, by cuBLASLt, which the first product opens. That fails (device) if it is not installed.
-std::unique_ptr<exec::OpKernelProvider> products_provider(Gpu& gpu);
+/// Products of floats: with a vector by kernels of TSL's own, and by cuBLASLt, which the first product opens. That
+/// fails (device) if it is not installed.
+std::vector<exec::KernelRow> products_rows(Gpu& gpu);
 /// Factorisations of f32 and f64, by cuSOLVER; has none if it is not installed.
-std::unique_ptr<exec::OpKernelProvider> factorisations_provider(Gpu& gpu);
+std::vector<exec::KernelRow> factorisations_rows(Gpu& gpu);
 /// Triangular systems of f32 and f64, by cuBLAS; has none if it is not installed.
-std::unique_ptr<exec::OpKernelProvider> triangular_provider(Gpu& gpu);
-/// Convolutions of floats, by cuDNN, or of few pixels by kernels of TSL's own; else has none if cuDNN is not installed.
-std::unique_ptr<exec::OpKernelProvider> convolutions_provider(Gpu& gpu);
+std::vector<exec::KernelRow> triangular_rows(Gpu& gpu);
+/// Convolutions of floats: of few pixels by kernels of TSL's own, and by cuDNN; that has none if it is not installed.
+std::vector<exec::KernelRow> convolutions_rows(Gpu& gpu);
 /// Attention, by kernels of TSL's own.
-std::unique_ptr<exec::OpKernelProvider> attention_provider(Gpu& gpu);
+std::vector<exec::KernelRow> attention_rows(Gpu& gpu);
 /// Fourier transforms of f32 and f64, by cuFFT; has none if it is not installed.
-std::unique_ptr<exec::OpKernelProvider> fourier_provider(Gpu& gpu);
+std::vector<exec::KernelRow> fourier_rows(Gpu& gpu);
 
-/// The providers, in the order in which they are asked.
-inline constexpr std::unique_ptr<exec::OpKernelProvider> (*kProviders[])(Gpu&) = {
-    products_provider,     factorisations_provider, triangular_provider,
-    convolutions_provider, attention_provider,      fourier_provider};
+/// All rows, in the order in which they are asked.
+inline constexpr std::vector<exec::KernelRow> (*kKernelRows[])(Gpu&) = {
+    products_rows, factorisations_rows, triangular_rows, convolutions_rows, attention_rows, fourier_rows};
 
 }  // namespace tsl::cuda

@@ -42,41 +42,55 @@ class ProductKernel final : public exec::OpKernel {
   GemmCopies copies_;
 };
 
-class ProductsProvider final : public exec::OpKernelProvider {
+/// cuBLASLt, opened by the first product.
+class LazyMatmul {
  public:
-  explicit ProductsProvider(Gpu& gpu) : gpu_(gpu) {}
-
-  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
-    if (node.op != Op::matmul || !is_float(node.dtype)) return nullptr;
-    const NodeGemm gemm(node, gpu_.options.tf32);
-    if (std::unique_ptr<exec::OpKernel> kernel = vector_product_kernel(node, gemm, gpu_)) return kernel;
-    return std::make_unique<ProductKernel>(node, gemm, gemm.is_empty() ? nullptr : &matmul());
-  }
-  bool has_epilogue(const graph::Node& node) override {
-    if (node.op != Op::matmul || !is_float(node.dtype)) return false;
-    const NodeGemm gemm(node, gpu_.options.tf32);
-    if (is_vector_product(gemm.gemm(), gpu_)) return false;
-    gpu_.device.make_current();
-    return gemm.is_call() && matmul().has_epilogue(gemm.gemm());
-  }
-
-  std::optional<graph::PaddedProduct> padded(const graph::Node& node) override {
-    if (node.op != Op::matmul || !is_float(node.dtype)) return {};
-    return padded_product(NodeGemm(node, gpu_.options.tf32).gemm());
-  }
-
- private:
-  Matmul& matmul() {
+  explicit LazyMatmul(Gpu& gpu) : gpu_(gpu) {}
+  Matmul& get() {
     if (!matmul_) matmul_ = std::make_unique<Matmul>(gpu_.device, gpu_.allocator);
     return *matmul_;
   }
 
+ private:
   Gpu& gpu_;
   std::unique_ptr<Matmul> matmul_;
 };
 
 }  // namespace
 
-std::unique_ptr<exec::OpKernelProvider> products_provider(Gpu& gpu) { return std::make_unique<ProductsProvider>(gpu); }
+std::vector<exec::KernelRow> products_rows(Gpu& gpu) {
+  const bool tf32 = gpu.options.tf32;
+  const auto library = std::make_shared<LazyMatmul>(gpu);
+  const auto by_vectors = [&gpu, tf32](const graph::Node& node) -> std::string_view {
+    if (!is_float(node.dtype)) return "of integers";
+    if (node.epilogue != graph::Epilogue()) return "with an epilogue";
+    return vector_product_refusal(NodeGemm(node, tf32).gemm(), gpu.facts);
+  };
+  const auto by_library = [](const graph::Node& node) -> std::string_view {
+    return is_float(node.dtype) ? "" : "of integers";
+  };
+  const auto make = [tf32, library](const graph::Node& node) {
+    const NodeGemm gemm(node, tf32);
+    return std::make_unique<ProductKernel>(node, gemm, gemm.is_empty() ? nullptr : &library->get());
+  };
+  const auto has_epilogue = [&gpu, tf32, library](const graph::Node& node) {
+    const NodeGemm gemm(node, tf32);
+    if (vector_product_refusal(gemm.gemm(), gpu.facts).empty()) return false;
+    gpu.device.make_current();
+    return gemm.is_call() && library->get().has_epilogue(gemm.gemm());
+  };
+  const auto padded = [tf32](const graph::Node& node) { return padded_product(NodeGemm(node, tf32).gemm()); };
+  return {{.name = "vector",
+           .ops = {Op::matmul},
+           .refusal = by_vectors,
+           .make = [&gpu,
+                    tf32](const graph::Node& node) { return vector_product_kernel(node, NodeGemm(node, tf32), gpu); }},
+          {.name = "cuBLASLt",
+           .ops = {Op::matmul},
+           .refusal = by_library,
+           .make = make,
+           .has_epilogue = has_epilogue,
+           .padded = padded}};
+}
 
 }  // namespace tsl::cuda

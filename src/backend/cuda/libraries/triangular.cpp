@@ -131,28 +131,22 @@ template <class Functions> class TriangularKernel final : public exec::OpKernel 
   bool has_run_ = false;  // cuBLAS has loaded its kernels
 };
 
-class TriangularProvider final : public exec::OpKernelProvider {
- public:
-  explicit TriangularProvider(Gpu& gpu) : gpu_(gpu) {}
-  std::unique_ptr<exec::OpKernel> find(const graph::Node& node) override {
-    if (node.op != Op::solve_triangular || exec::batch_count(node.shape) > INT32_MAX ||
-        node.shape[node.shape.rank() - 1].hint() > INT32_MAX)
-      return nullptr;
-    TriangularSolver* const solver = solver_.open(gpu_);
+}  // namespace
+
+std::vector<exec::KernelRow> triangular_rows(Gpu& gpu) {
+  const auto refusal = [](const graph::Node& node) -> std::string_view {
+    const bool is_large =
+        exec::batch_count(node.shape) > INT32_MAX || node.shape[node.shape.rank() - 1].hint() > INT32_MAX;
+    return is_large ? "extents beyond 32 bits" : "";
+  };
+  const auto library = std::make_shared<OptionalLibrary<TriangularSolver>>();
+  const auto make = [&gpu, library](const graph::Node& node) -> std::unique_ptr<exec::OpKernel> {
+    TriangularSolver* const solver = library->open(gpu);
     if (!solver) return nullptr;
     if (node.dtype == DType::f32) return std::make_unique<TriangularKernel<Strsm>>(node, *solver);
     return std::make_unique<TriangularKernel<Dtrsm>>(node, *solver);
-  }
-
- private:
-  Gpu& gpu_;
-  OptionalLibrary<TriangularSolver> solver_;
-};
-
-}  // namespace
-
-std::unique_ptr<exec::OpKernelProvider> triangular_provider(Gpu& gpu) {
-  return std::make_unique<TriangularProvider>(gpu);
+  };
+  return {{.name = "cuBLAS", .ops = {Op::solve_triangular}, .refusal = refusal, .make = make}};
 }
 
 }  // namespace tsl::cuda

@@ -29,19 +29,26 @@ constexpr int64_t kMostColumnDepth = 4096;
 /// Finds the kernel and the arguments of one product.
 class VectorChoice {
  public:
-  VectorChoice(const Gemm& gemm, const VectorTarget& target)
+  VectorChoice(const Gemm& gemm, const DeviceFacts& facts)
       : gemm_(gemm),
-        target_(target),
+        facts_(facts),
         width_(kWideVectorBytes / static_cast<int64_t>(size_of(gemm.dtype))),
         is_vector_first_(gemm.m <= gemm.n),
         count_(std::max(gemm.m, gemm.n)),
         are_summands_adjacent_((is_vector_first_ ? gemm.b : gemm.a).transposed == is_vector_first_) {}
 
-  bool is_suitable() const {
-    if (size_of(gemm_.dtype) > 4 || std::min(gemm_.m, gemm_.n) != 1 || gemm_.batch <= 0) return false;
-    if (std::min(count_, gemm_.k) < kLeastExtent || std::max(count_, gemm_.k) > INT32_MAX / 2) return false;
-    if (!are_summands_adjacent_) return is_suitable_along_columns();
-    return gemm_.k % width_ == 0 && blocks() <= kMostVectorBlocks;
+  /// Says why there is no such kernel, or cuBLASLt is as fast; "": there is one.
+  std::string_view refusal() const {
+    if (size_of(gemm_.dtype) > 4) return "of f64";
+    if (std::min(gemm_.m, gemm_.n) != 1 || gemm_.batch <= 0) return "of matrices";
+    if (std::min(count_, gemm_.k) < kLeastExtent || std::max(count_, gemm_.k) > INT32_MAX / 2)
+      return "few rows or columns, or more than 32 bits count";
+    if (are_summands_adjacent_) {
+      const bool is_suitable = gemm_.k % width_ == 0 && blocks() <= kMostVectorBlocks;
+      return is_suitable ? "" : "rows are no multiple of 16 bytes, or too many";
+    }
+    if (!facts_.has_clusters) return "columns are added up, and the GPU has no clusters of blocks";
+    return is_suitable_along_columns() ? "" : "columns are added up, and cuBLASLt is as fast for so many";
   }
 
   VectorProduct make() const {
@@ -87,8 +94,8 @@ class VectorChoice {
 
   bool is_suitable_along_columns() const {
     const int64_t blocks_of_each = size_of(gemm_.dtype) == 2 ? 2 : 3;
-    return target_.has_clusters && count_ % width_ == 0 && gemm_.k <= kMostColumnDepth &&
-           gemm_.batch <= kMostVectorBlocks / count_ && blocks() <= blocks_of_each * target_.multiprocessors;
+    return count_ % width_ == 0 && gemm_.k <= kMostColumnDepth && gemm_.batch <= kMostVectorBlocks / count_ &&
+           blocks() <= blocks_of_each * facts_.multiprocessors;
   }
   int64_t column_tiles() const { return ceil_div(count_, kColumnLanes * width_) * gemm_.batch; }
   /// The blocks of a cluster, which share the rows of the matrix.
@@ -115,22 +122,17 @@ class VectorChoice {
   }
 
   const Gemm& gemm_;
-  const VectorTarget& target_;
+  const DeviceFacts& facts_;
   int64_t width_;
   bool is_vector_first_;
   int64_t count_;
   bool are_summands_adjacent_;  // in the matrix; else results are
 };
 
-VectorTarget target_of(const Gpu& gpu) {
-  const Properties& properties = gpu.device.properties();
-  return {properties.multiprocessors, properties.compute_major >= 9};
-}
-
 class VectorProductKernel final : public exec::OpKernel {
  public:
   VectorProductKernel(const graph::Node& node, const NodeGemm& gemm, Gpu& gpu)
-      : gpu_(gpu), product_(*vector_product_of(gemm.gemm(), target_of(gpu))) {
+      : gpu_(gpu), product_(*vector_product_of(gemm.gemm(), gpu.facts)) {
     for (size_t i = 0; i < 2; ++i) {
       if (gemm.needs_copy(i)) orders_[i] = exec::matrix_layout(node.args[i].layout).ordered;
     }
@@ -176,19 +178,17 @@ class VectorProductKernel final : public exec::OpKernel {
 
 }  // namespace
 
-bool is_vector_product(const Gemm& gemm, const VectorTarget& target) {
-  return VectorChoice(gemm, target).is_suitable();
+std::string_view vector_product_refusal(const Gemm& gemm, const DeviceFacts& facts) {
+  return VectorChoice(gemm, facts).refusal();
 }
-bool is_vector_product(const Gemm& gemm, const Gpu& gpu) { return is_vector_product(gemm, target_of(gpu)); }
 
-std::optional<VectorProduct> vector_product_of(const Gemm& gemm, const VectorTarget& target) {
-  const VectorChoice choice(gemm, target);
-  if (!choice.is_suitable()) return {};
+std::optional<VectorProduct> vector_product_of(const Gemm& gemm, const DeviceFacts& facts) {
+  const VectorChoice choice(gemm, facts);
+  if (!choice.refusal().empty()) return {};
   return choice.make();
 }
 
 std::unique_ptr<exec::OpKernel> vector_product_kernel(const graph::Node& node, const NodeGemm& gemm, Gpu& gpu) {
-  if (node.epilogue != graph::Epilogue() || !is_vector_product(gemm.gemm(), gpu)) return nullptr;
   return std::make_unique<VectorProductKernel>(node, gemm, gpu);
 }
 

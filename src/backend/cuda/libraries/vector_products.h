@@ -13,12 +13,6 @@
 
 namespace tsl::cuda {
 
-/// What kernels of such products depend on beside the product.
-struct VectorTarget {
-  int multiprocessors = 132;
-  bool has_clusters = true;  // of blocks: from compute capability 9.0 on
-};
-
 /// A kernel whose only argument is vector_product::Arguments.
 struct VectorProduct {
   CudaKernel kernel;
@@ -28,11 +22,10 @@ struct VectorProduct {
 };
 
 /// Returns the kernel of a product by its dtype, extents and orders; none: cuBLASLt is to compute it.
-std::optional<VectorProduct> vector_product_of(const Gemm& gemm, const VectorTarget& target);
-/// Whether there is one, whatever the product's epilogue is.
-bool is_vector_product(const Gemm& gemm, const VectorTarget& target);
-bool is_vector_product(const Gemm& gemm, const Gpu& gpu);
-/// Returns what computes a node; null: cuBLASLt is to do it. Strides and addresses change no bits.
+std::optional<VectorProduct> vector_product_of(const Gemm& gemm, const DeviceFacts& facts);
+/// Says why there is none, whatever the product's epilogue is; "": there is one.
+std::string_view vector_product_refusal(const Gemm& gemm, const DeviceFacts& facts);
+/// Returns what computes a node that has such a kernel. Strides and addresses change no bits.
 std::unique_ptr<exec::OpKernel> vector_product_kernel(const graph::Node& node, const NodeGemm& gemm, Gpu& gpu);
 
 /// The text in front of these kernels.

@@ -167,7 +167,7 @@ struct Profiled {
   Gpu gpu{0, host, {}};
 
   explicit Profiled(bool is_on = true) {
-    for (const auto provider : kProviders) gpu.libraries.add(provider(gpu));
+    for (const auto rows : kKernelRows) gpu.rows.add(rows(gpu));
     gpu.log.follow(is_on ? &timeline : nullptr);
   }
 

@@ -14,7 +14,7 @@ namespace {
 
 /// Returns the passes of attention, or of its gradients: [2, 4, rows, columns] that share [2, 2, rows / 2, columns].
 std::vector<AttentionPass> passes_of(DType dtype, int64_t columns, const Attrs& attrs, bool is_gradient,
-                                     const AttentionTarget& target = {}, int64_t rows = 100) {
+                                     const DeviceFacts& target = {}, int64_t rows = 100) {
   const Lying query = plain({2, 4, rows, columns}, dtype), key = plain({2, 2, rows / 2, columns}, dtype);
   std::vector<Lying> operands = {query, key, key};
   if (is_gradient) {
@@ -35,7 +35,7 @@ bool is_by_groups(const AttentionPass& pass) {
 
 TEST_CASE("attention of whole tiles is for groups of warps where there are such products") {
   for (const bool is_gradient : {false, true}) {
-    const auto by_groups = [&](DType dtype, int64_t columns, const Attrs& attrs, const AttentionTarget& target = {},
+    const auto by_groups = [&](DType dtype, int64_t columns, const Attrs& attrs, const DeviceFacts& target = {},
                                int64_t rows = 300) {
       return is_by_groups(passes_of(dtype, columns, attrs, is_gradient, target, rows).back());
     };
@@ -47,7 +47,7 @@ TEST_CASE("attention of whole tiles is for groups of warps where there are such 
     CHECK_FALSE(by_groups(DType::bf16, 64, {}, {.has_group_products = false}));
     CHECK_FALSE(by_groups(DType::bf16, 64, {}, {}, 200));
     for (const AttentionPass& pass : passes_of(DType::bf16, 128, {}, is_gradient, {}, 300))
-      CHECK(pass.shared_bytes <= AttentionTarget().shared_bytes);
+      CHECK(pass.shared_bytes <= DeviceFacts().shared_bytes);
   }
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("16-bit attention is for tensor cores, other attention and wide halves
       REQUIRE(passes.size() == (is_gradient ? 3u : 1u));
       for (const AttentionPass& pass : passes) {
         CHECK(is_by_warps(pass) == by_warps);
-        CHECK(pass.shared_bytes <= AttentionTarget().shared_bytes);
+        CHECK(pass.shared_bytes <= DeviceFacts().shared_bytes);
         CHECK(pass.kernel.blocks > 0);
       }
     }
@@ -73,7 +73,7 @@ TEST_CASE("16-bit attention is for tensor cores, other attention and wide halves
 }
 
 TEST_CASE("few rows look at shares of the keys, in a cluster where there is one") {
-  const auto passes = [](int64_t rows, int64_t keys, const AttentionTarget& target) {
+  const auto passes = [](int64_t rows, int64_t keys, const DeviceFacts& target) {
     const Lying query = plain({1, 4, rows, 64}, DType::bf16), key = plain({1, 2, keys, 64}, DType::bf16);
     const Graph graph = one_op(Op::attention, {query, key, key}, {}, {DType::bf16, query.view.shape});
     return attention_passes(graph[3], target);

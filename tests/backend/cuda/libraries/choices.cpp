@@ -25,6 +25,14 @@ struct PretendedGpu {
   const char* name;
   int major, minor, multiprocessors;
   uint64_t shared_kib;
+
+  DeviceFacts facts(bool tf32) const {
+    Properties properties;
+    properties.compute_major = major, properties.compute_minor = minor;
+    properties.multiprocessors = multiprocessors;
+    properties.shared_bytes_per_block = shared_kib << 10;
+    return facts_of(properties, tf32);
+  }
 };
 constexpr PretendedGpu kGpus[] = {{"sm_75", 7, 5, 40, 64},
                                   {"sm_80", 8, 0, 108, 163},
@@ -143,23 +151,23 @@ std::string details_of(const CudaKernel& kernel) {
 }
 
 Choice attention_choice(const DrawnNode& drawn, const PretendedGpu& gpu) {
-  const std::vector<AttentionPass> passes = attention_passes(
-      drawn.node(),
-      {gpu.major >= 8, gpu.shared_kib << 10, gpu.major == 9 && gpu.minor == 0, gpu.multiprocessors, gpu.major >= 9});
-  if (passes.empty()) return {'-'};
-  Choice choice{'p'};  // plain
-  const CudaKernel& last = passes.back().kernel;
-  if (last.text.header == attention_group_templates()) choice.row = 'g';
-  else if (passes[0].kernel.readable == "k_attention_decode") choice.row = 'd';
-  else if (last.text.header == attention_warp_templates()) choice.row = 'w';
-  for (const AttentionPass& pass : passes)
-    choice.details += details_of(pass.kernel) + fmt::format("{} {}\n", pass.shared_bytes, pass.workspace_bytes);
-  return choice;
+  const DeviceFacts facts = gpu.facts(drawn.tf32);
+  constexpr std::string_view kLetters = "gdwp";
+  const std::span<const AttentionWay> ways = attention_ways();
+  REQUIRE(ways.size() == kLetters.size());
+  for (size_t i = 0; i < ways.size(); ++i) {
+    if (!ways[i].refusal(drawn.node(), facts).empty()) continue;
+    Choice choice{kLetters[i]};
+    for (const AttentionPass& pass : ways[i].passes(drawn.node(), facts))
+      choice.details += details_of(pass.kernel) + fmt::format("{} {}\n", pass.shared_bytes, pass.workspace_bytes);
+    return choice;
+  }
+  return {'-'};
 }
 
 Choice convolution_choice(const DrawnNode& drawn, const PretendedGpu& gpu) {
   if (!is_float(drawn.node().dtype)) return {'o'};  // generated
-  if (const auto own = few_pixels_of(drawn.node(), {gpu.major >= 9, drawn.tf32, gpu.shared_kib << 10}))
+  if (const auto own = few_pixels_of(drawn.node(), gpu.facts(drawn.tf32)))
     return {'f', details_of(own->kernel) +
                      fmt::format("{} {} {} {}", own->grid[0], own->grid[1], own->grid[2], own->shared_bytes)};
   return {can_cudnn_describe(drawn.node()) ? 'c' : 'o'};
@@ -168,8 +176,7 @@ Choice convolution_choice(const DrawnNode& drawn, const PretendedGpu& gpu) {
 Choice product_choice(const DrawnNode& drawn, const PretendedGpu& gpu) {
   if (!is_float(drawn.node().dtype)) return {'o'};
   const NodeGemm gemm(drawn.node(), drawn.tf32);
-  if (const auto own = vector_product_of(gemm.gemm(), {gpu.multiprocessors, gpu.major >= 9}))
-    return {'v', details_of(own->kernel)};
+  if (const auto own = vector_product_of(gemm.gemm(), gpu.facts(drawn.tf32))) return {'v', details_of(own->kernel)};
   const auto padded = padded_product(gemm.gemm());
   return {gemm.is_empty() ? '-' : 'l', padded ? fmt::format("{} {} {}", padded->m, padded->n, padded->k) : ""};
 }

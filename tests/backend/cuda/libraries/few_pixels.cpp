@@ -21,12 +21,12 @@ struct Case {
     return convolution(Op::conv, plain(images, dtype), plain(filters, dtype),
                        {groups, stride, stride, dilation, dilation, low, low, high, high});
   }
-  std::optional<FewPixels> kernel(DType dtype, const FewPixelsTarget& target) const {
+  std::optional<FewPixels> kernel(DType dtype, const DeviceFacts& target) const {
     return few_pixels_of(graph(dtype)[2], target);
   }
 };
 
-constexpr FewPixelsTarget kRounding = {.tf32 = true};
+constexpr DeviceFacts kRounding = {.tf32 = true};
 const Case kLayer = {.images = {1, 512, 7, 7}, .filters = {512, 512, 3, 3}, .low = 1, .high = 1};
 
 }  // namespace
@@ -38,7 +38,7 @@ TEST_CASE("convolutions of few pixels and many channels have kernels of their ow
   CHECK_FALSE(kLayer.kernel(DType::f32, {}));
   CHECK_FALSE(kLayer.kernel(DType::f64, kRounding));
   CHECK_FALSE(kLayer.kernel(DType::f32, {.has_clusters = false, .tf32 = true}));
-  CHECK_FALSE(kLayer.kernel(DType::f32, {.tf32 = true, .shared_bytes = uint64_t{16} << 10}));
+  CHECK_FALSE(kLayer.kernel(DType::f32, {.shared_bytes = uint64_t{16} << 10, .tf32 = true}));
   const Case others[] = {{.images = {1, 64, 112, 112}, .filters = {64, 64, 3, 3}},
                          {.images = {1, 3, 30, 30}, .filters = {64, 3, 3, 3}},
                          {.images = {1, 64, 7, 7}, .filters = {64, 64, 5, 5}},

@@ -9,7 +9,7 @@ using namespace tsl::cuda;
 
 namespace {
 
-const VectorTarget kTarget;
+const DeviceFacts kTarget;
 
 Gemm product(DType dtype, int64_t m, int64_t k, int64_t n, bool is_a_turned = false, bool is_b_turned = false) {
   Gemm gemm;
@@ -21,7 +21,7 @@ Gemm product(DType dtype, int64_t m, int64_t k, int64_t n, bool is_a_turned = fa
   return gemm;
 }
 
-bool is_own(const Gemm& gemm) { return is_vector_product(gemm, kTarget); }
+bool is_own(const Gemm& gemm) { return vector_product_refusal(gemm, kTarget).empty(); }
 VectorProduct own(const Gemm& gemm) { return *vector_product_of(gemm, kTarget); }
 
 }  // namespace
@@ -35,7 +35,7 @@ TEST_CASE("products of a vector have kernels of their own where these are faster
   CHECK_FALSE(is_own(product(DType::bf16, 1, 768, 3072)));
   CHECK_FALSE(is_own(product(DType::bf16, 1, 768, 764)));
   CHECK_FALSE(is_own(product(DType::f16, 64, 8192, 1, true)));
-  CHECK_FALSE(is_vector_product(product(DType::bf16, 1, 3072, 768), {.has_clusters = false}));
+  CHECK_FALSE(vector_product_refusal(product(DType::bf16, 1, 3072, 768), {.has_clusters = false}).empty());
   CHECK_FALSE(is_own(product(DType::bf16, 2, 768, 2304, false, true)));
   CHECK_FALSE(is_own(product(DType::f64, 1, 768, 2304, false, true)));
   CHECK_FALSE(is_own(product(DType::bf16, 1, 767, 2304, false, true)));

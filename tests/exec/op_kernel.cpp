@@ -1,0 +1,76 @@
+// Tests the table of kernels for ops that are never fused: which row runs a node, and what is said of the others.
+#include "exec/op_kernel.h"
+
+#include <cstdlib>
+
+#include "catch.h"
+#include "support/build.h"
+
+using namespace tsl;
+using namespace tsl::exec;
+
+namespace {
+
+struct NamedKernel final : OpKernel {
+  explicit NamedKernel(std::string given) : given(std::move(given)) {}
+  std::string name() const override { return given; }
+  void run(const OpCall&) override {}
+  std::string given;
+};
+
+KernelRow row(std::string_view name, std::string_view refusal, bool is_installed = true) {
+  return {.name = name,
+          .ops = {Op::matmul},
+          .refusal = [refusal](const graph::Node&) { return refusal; },
+          .make =
+              [name, is_installed](const graph::Node&) {
+                return is_installed ? std::make_unique<NamedKernel>(std::string(name)) : nullptr;
+              }};
+}
+
+graph::Graph product() {
+  graph::Graph graph;
+  const graph::NodeId x = graph::input(graph, {2, 2});
+  graph::give(graph, graph.add(op_def(Op::matmul), {graph::read(graph, x), graph::read(graph, x)}, {},
+                               {DType::f32, {2, 2}}, Span{}, 1));
+  return graph;
+}
+
+/// Sets TSL_KERNELS while it lives.
+struct ForcedKernels {
+  explicit ForcedKernels(const char* text) { setenv("TSL_KERNELS", text, 1); }
+  ~ForcedKernels() { unsetenv("TSL_KERNELS"); }
+};
+
+}  // namespace
+
+TEST_CASE("the first row that is not refused and installed runs a node") {
+  const graph::Graph graph = product();
+  const graph::Node& node = graph[1];
+  KernelRows rows;
+  CHECK(rows.find(node) == nullptr);
+  CHECK(to_text(rows.candidates(node, "own")) == "own: taken");
+  rows.add({row("first", "too small"), row("second", "", false), row("third", ""), row("fourth", "")});
+  CHECK(rows.find(node)->name() == "third");
+  CHECK(rows.find(graph[0]) == nullptr);  // of another op
+  CHECK(to_text(rows.candidates(node, "own")) ==
+        "first (too small), second (not installed, or it has no kernel for these sizes), third: taken, fourth");
+}
+
+TEST_CASE("TSL_KERNELS names the row of an op") {
+  const graph::Graph graph = product();
+  const auto rows_with = [](const char* text) {
+    const ForcedKernels forced(text);
+    KernelRows rows;
+    rows.add({row("first", ""), row("second", ""), row("third", "too small")});
+    return rows;
+  };
+  CHECK(rows_with("attention:plain,matmul:second").find(graph[1])->name() == "second");
+  CHECK(rows_with("attention:plain").find(graph[1])->name() == "first");
+  CHECK(rows_with("matmul:third").find(graph[1])->name() == "first");  // the third does not run the node
+  CHECK(to_text(rows_with("matmul:second").candidates(graph[1], "own")) ==
+        "first (TSL_KERNELS names another one), second: taken, third (TSL_KERNELS names another one)");
+  CHECK_THROWS_WITH(rows_with("matmul:forth").find(graph[1]),
+                    "TSL_KERNELS: no kernel of matmul is named 'forth'; there are first, second, third");
+  CHECK_THROWS_WITH(rows_with("matmul"), "TSL_KERNELS is 'matmul', and is to name a row for each op: matmul:OpenBLAS");
+}
