@@ -228,8 +228,11 @@ Value call_host(Context& context, Args args) {
 }
 
 HostOp op_of(const HostFunction& function) {
-  return {{.traits = unfused_traits(Category::library, AxisUse::none, std::nullopt), .arity = -1, .vjp = differentiate},
-          &function};
+  return {
+      {.traits = unfused_traits(Category::library, AxisUse::none, std::nullopt, FlopsOf::nothing, Allocates::always),
+       .arity = -1,
+       .vjp = differentiate},
+      &function};
 }
 
 }  // namespace

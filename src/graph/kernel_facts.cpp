@@ -168,17 +168,21 @@ void add_work(const Plan& plan, const Kernel& kernel, KernelFacts& facts) {
   const uint64_t results = elements(node.shape);
   for (const uint32_t b : written_by(kernel))
     facts.bytes += static_cast<uint64_t>(plan.buffers[b].count.hint()) * size_of(plan.buffers[b].dtype);
-  const Category category = node.def().traits.category;
-  if (category == Category::matmul) {
-    const Shape& left = node.args[0].layout.shape;
-    facts.flops += 2 * results * static_cast<uint64_t>(left[left.rank() - 1].hint());
-    facts.work.products = static_cast<double>(facts.flops);
-  } else if (category == Category::convolution) {
-    facts.flops += 2 * products_of_convolution(node);
-    facts.work.products = static_cast<double>(facts.flops);
-  } else if (category == Category::scan) {
-    facts.flops += results;
-    facts.work.operations = static_cast<double>(results) * operations_of(node.op, node.dtype, node.dtype);
+  switch (node.def().traits.flops) {
+    case FlopsOf::nothing: break;
+    case FlopsOf::product: {
+      const Shape& left = node.args[0].layout.shape;
+      facts.flops += 2 * results * static_cast<uint64_t>(left[left.rank() - 1].hint());
+      facts.work.products = static_cast<double>(facts.flops);
+      break;
+    }
+    case FlopsOf::convolution:
+      facts.flops += 2 * products_of_convolution(node);
+      facts.work.products = static_cast<double>(facts.flops);
+      break;
+    case FlopsOf::scan:
+      facts.flops += results;
+      facts.work.operations = static_cast<double>(results) * operations_of(node.op, node.dtype, node.dtype);
   }
   facts.work.bytes = static_cast<double>(facts.bytes);
   facts.is_predictable = node.def().traits.operations.value.has_value();

@@ -58,11 +58,15 @@ constexpr int64_t kMostByDevice = std::numeric_limits<int32_t>::max();
 bool allocates(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind != Template::op) return false;
   const Node& node = plan.graph[kernel.op_node];
-  const Category category = node.def().traits.category;
-  const bool multiplies =
-      category == Category::matmul || category == Category::convolution || category == Category::attention;
-  if (category == Category::factorisation || (multiplies && is_float(node.dtype))) return false;
-  if (plan.device.ops_allocate || category == Category::fourier || category == Category::library) return true;
+  switch (node.def().traits.allocates) {
+    case Allocates::always: return true;
+    case Allocates::never: return false;
+    case Allocates::unless_of_floats:
+      if (is_float(node.dtype)) return false;
+      break;
+    case Allocates::by_device: break;
+  }
+  if (plan.device.ops_allocate) return true;
   const auto is_large = [&](uint32_t b) { return plan.buffers[b].count.hint() > kMostByDevice; };
   return std::any_of(kernel.buffers.begin(), kernel.buffers.end(), is_large);
 }

@@ -48,7 +48,8 @@ enum class InputNeed : uint8_t {
   trues,     // as many elements of the first operand are true as the attribute `count` says
 };
 
-/// The kind of a launch's work, from its ops, and from the library functions that they are part of.
+/// The kind of a launch's work, from its ops, and from the library functions that they are part of: a label of
+/// profiles.
 enum class Category : uint8_t {
   convolution,  // conv2d(), the copy of its windows included
   attention,    // attention(), its softmax included
@@ -71,6 +72,24 @@ std::string_view name_of(Category category);
 enum class Ordering : uint8_t {
   free,     // as long as operands are computed before results
   program,  // no: the ranks of a world make them in the order of the program
+};
+
+/// How vmap maps an op without a rule of its own over examples.
+enum class MapsBy : uint8_t {
+  axis,     // examples are an axis more, behind which AxisUse names the op's own; without one, one after another
+  leading,  // examples are an axis more of a batch of matrices
+  drawing,  // draws numbers for all examples
+};
+
+/// The operations that a kernel of the op's own needs, which profiles and predictions count.
+enum class FlopsOf : uint8_t { nothing, product, convolution, scan };
+
+/// Whether a kernel of the op's own may allocate memory while it runs; else a run allocates it as it begins.
+enum class Allocates : uint8_t {
+  by_device,  // as DeviceTraits::ops_allocate says
+  always,     // a library or a host program may
+  never,
+  unless_of_floats,  // libraries run floats without allocating; other dtypes as the device says
 };
 
 /// How an op fails depending on its operands' elements.
@@ -98,10 +117,15 @@ struct OpTraits {
   Given<std::optional<double>> operations;
   Given<const OpFailure*> failure;  // null: no call fails
   Given<Ordering> ordering;
+  // Of ops with kernels of their own, and of sources:
+  MapsBy maps = MapsBy::axis;
+  FlopsOf flops = FlopsOf::nothing;
+  Allocates allocates = Allocates::by_device;
 };
 
 /// Returns the traits of an op on tensors that is never fused, writes fresh memory, and takes any elements.
-constexpr OpTraits unfused_traits(Category category, AxisUse axis, std::optional<double> operations) {
+constexpr OpTraits unfused_traits(Category category, AxisUse axis, std::optional<double> operations,
+                                  FlopsOf flops = FlopsOf::nothing, Allocates allocates = Allocates::by_device) {
   return {.fuses_as = FusesAs::nothing,
           .writes_into = WritesInto::fresh,
           .operands = OperandRule::tensors,
@@ -110,7 +134,9 @@ constexpr OpTraits unfused_traits(Category category, AxisUse axis, std::optional
           .category = category,
           .operations = operations,
           .failure = nullptr,
-          .ordering = Ordering::free};
+          .ordering = Ordering::free,
+          .flops = flops,
+          .allocates = allocates};
 }
 
 }  // namespace tsl

@@ -306,7 +306,8 @@ void vjp_attention_grad(VjpCall& call) {
     a.put(1, (a.var(a.product(a.turned(first), a.query)) + a.var(a.product(a.turned(second), of_query))).tensor());
 }
 
-constexpr OpTraits kTraits = unfused_traits(Category::attention, AxisUse::none, std::nullopt);
+constexpr OpTraits kTraits =
+    unfused_traits(Category::attention, AxisUse::none, std::nullopt, FlopsOf::nothing, Allocates::unless_of_floats);
 
 }  // namespace
 

@@ -71,11 +71,11 @@ Results one_by_one(const BatchCall& call) {
 Results batch_by_traits(const BatchCall& call) {
   Attrs attrs = call.attrs;
   if (is_elementwise(call.op)) return {call.ops.call(call.op.op, examples(call), attrs)};
-  if (call.op.traits.category == Category::random) {
+  if (call.op.traits.maps == MapsBy::drawing) {
     attrs.shape = with_batch(call, attrs.shape);
     return {call.ops.call(call.op.op, call.inputs, attrs)};
   }
-  if (call.op.traits.category == Category::factorisation) return batch_leading(call);  // of batches of matrices
+  if (call.op.traits.maps == MapsBy::leading) return batch_leading(call);  // of batches of matrices
   switch (call.op.traits.axis.value) {
     case AxisUse::none: return one_by_one(call);
     case AxisUse::axis: ++attrs.axis; break;
@@ -184,7 +184,7 @@ Ref<Batch> batch_of(const Ops& ops, const OpDef& op, std::span<const Operand> op
     }
     if (!batch || batch->level < one->level) batch = one;
   }
-  return !batch && op.traits.category == Category::random ? ops.batch() : batch;
+  return !batch && op.traits.maps == MapsBy::drawing ? ops.batch() : batch;
 }
 
 void fail_read(const Tensor& example) {

@@ -264,7 +264,8 @@ OpDef conv_row(Op op, const char* name, const char* doc) {
   return {.op = op,
           .name = name,
           .doc = doc,
-          .traits = unfused_traits(Category::convolution, AxisUse::none, 1.0),
+          .traits = unfused_traits(Category::convolution, AxisUse::none, 1.0, FlopsOf::convolution,
+                                   Allocates::unless_of_floats),
           .arity = 2,
           .prepare = prepare_conv,
           .batch = batch_conv};

@@ -62,7 +62,7 @@ TensorType infer_random_float(Operands operands, const Attrs& attrs) {
   return {attrs.dtype, checked_shape("random", attrs.shape)};
 }
 
-constexpr OpTraits source_traits(Category category, double cost) {
+constexpr OpTraits source_traits(Category category, double cost, MapsBy maps = MapsBy::axis) {
   return {.fuses_as = FusesAs::source,
           .writes_into = WritesInto::fresh,
           .operands = OperandRule::numbers,
@@ -71,7 +71,8 @@ constexpr OpTraits source_traits(Category category, double cost) {
           .category = category,
           .operations = cost,
           .failure = nullptr,
-          .ordering = Ordering::free};
+          .ordering = Ordering::free,
+          .maps = maps};
 }
 
 }  // namespace
@@ -97,21 +98,21 @@ void add_sources(Table& table) {
              .name = "random_bits",
              .signature = "",
              .doc = "Philox words, uniform over [0, 2^32)",
-             .traits = source_traits(Category::random, 16),
+             .traits = source_traits(Category::random, 16, MapsBy::drawing),
              .arity = 2,
              .infer = infer_random_bits});
   table.add({.op = Op::random_uniform,
              .name = "random_uniform",
              .signature = "rand(shape, dtype: f32)",
              .doc = "numbers uniform over [0, 1)",
-             .traits = source_traits(Category::random, 16),
+             .traits = source_traits(Category::random, 16, MapsBy::drawing),
              .arity = 2,
              .infer = infer_random_float});
   table.add({.op = Op::random_normal,
              .name = "random_normal",
              .signature = "randn(shape, dtype: f32)",
              .doc = "normally distributed numbers of mean 0 and variance 1",
-             .traits = source_traits(Category::random, 40),
+             .traits = source_traits(Category::random, 40, MapsBy::drawing),
              .arity = 2,
              .infer = infer_random_float});
 }

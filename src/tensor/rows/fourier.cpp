@@ -8,7 +8,9 @@ namespace {
 
 constexpr int64_t kMostLength = int64_t{1} << 30;
 
-OpTraits transform_traits() { return unfused_traits(Category::fourier, AxisUse::none, std::nullopt); }
+OpTraits transform_traits() {
+  return unfused_traits(Category::fourier, AxisUse::none, std::nullopt, FlopsOf::nothing, Allocates::always);
+}
 
 const Tensor& expect_floats(const char* op, Operands operands) {
   check_dtype(op, operands[0].tensor);

@@ -563,16 +563,17 @@ void add_linear_algebra(Table& table) {
              .infer = infer_solution,
              .vjp = vjp_solve});
   add_general_factorisations(table);
-  table.add({.op = Op::matmul,
-             .name = "matmul",
-             .signature = "matmul(a, b)",
-             .doc = "the matrix product a @ b, over leading axes as batches",
-             .traits = unfused_traits(Category::matmul, AxisUse::none, 1.0),
-             .arity = 2,
-             .prepare = prepare_matmul,
-             .infer = infer_matmul,
-             .vjp = vjp_matmul,
-             .batch = batch_matmul});
+  table.add(
+      {.op = Op::matmul,
+       .name = "matmul",
+       .signature = "matmul(a, b)",
+       .doc = "the matrix product a @ b, over leading axes as batches",
+       .traits = unfused_traits(Category::matmul, AxisUse::none, 1.0, FlopsOf::product, Allocates::unless_of_floats),
+       .arity = 2,
+       .prepare = prepare_matmul,
+       .infer = infer_matmul,
+       .vjp = vjp_matmul,
+       .batch = batch_matmul});
 }
 
 }  // namespace tsl::rows

@@ -66,7 +66,9 @@ inline Error unfit_matrix(ErrorName name, const char* op, int64_t matrix, const 
 inline constexpr const char* kIsNotFinite = "has elements that are not finite";
 
 constexpr OpTraits factorisation_traits(const OpFailure* failure, InputNeed needs) {
-  OpTraits traits = unfused_traits(Category::factorisation, AxisUse::none, std::nullopt);
+  OpTraits traits =
+      unfused_traits(Category::factorisation, AxisUse::none, std::nullopt, FlopsOf::nothing, Allocates::never);
+  traits.maps = MapsBy::leading;
   traits.failure = failure;
   traits.needs = needs;
   return traits;

@@ -5,8 +5,8 @@
 #include "backend/cpu/backend.h"
 #include "catch.h"
 #include "exec/op_kernel.h"
-#include "kernel_fixture.h"
 #include "graph/compile.h"
+#include "kernel_fixture.h"
 #include "support/build.h"
 
 using namespace tsl;
