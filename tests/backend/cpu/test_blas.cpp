@@ -28,8 +28,7 @@ struct Example {
                         int64_t gap) {
     static std::mt19937 random(3);
     if (transposed) std::swap(rows, columns);
-    Matrix matrix{nullptr, transposed, columns + gap, {}};
-    for (int64_t i = 0; i < batches; ++i) matrix.batch.push_back(i * rows * matrix.stride);
+    Matrix matrix{nullptr, transposed, columns + gap, {batches, rows * (columns + gap)}};
     values.resize(static_cast<size_t>(batches * rows * matrix.stride));
     for (double& value : values) value = static_cast<double>(random() % 7) - 3;
     matrix.data = reinterpret_cast<const std::byte*>(values.data());
@@ -38,7 +37,7 @@ struct Example {
 
   static double at(const Matrix& matrix, const std::vector<double>& values, int64_t batch, int64_t i, int64_t j) {
     const int64_t element = matrix.transposed ? j * matrix.stride + i : i * matrix.stride + j;
-    return values[static_cast<size_t>(matrix.batch[static_cast<size_t>(batch)] + element)];
+    return values[static_cast<size_t>(matrix.batch[batch] + element)];
   }
 
   size_t count_wrong() const {
@@ -66,10 +65,11 @@ TEST_CASE("panels cover a product once, and grow with it", "[blas]") {
                                 {2048, 2048, 2048}}) {
     for (const int64_t batches : {1, 3, 40}) {
       Product product{batches, m, n, k, {}, {}, nullptr};
-      const std::vector<Panel> panels = panels_of(product);
+      const Panels panels = panels_of(product);
       std::vector<char> covered(static_cast<size_t>(batches * m * n));
       size_t twice = 0;
-      for (const Panel& p : panels) {
+      for (int64_t i = 0; i < panels.size(); ++i) {
+        const Panel p = panels[i];
         CHECK((p.rows > 0 && p.columns > 0));
         for (int64_t row = p.row; row < p.row + p.rows; ++row) {
           for (int64_t column = p.column; column < p.column + p.columns; ++column)
@@ -80,7 +80,7 @@ TEST_CASE("panels cover a product once, and grow with it", "[blas]") {
       CHECK(twice == 0);
       CHECK(std::count(covered.begin(), covered.end(), 1) == batches * m * n);
       const int64_t longest = batches * (m / 512 + 1) * (n / 512 + 1);  // so that each ends soon after an interrupt
-      CHECK(panels.size() < static_cast<size_t>(64 + longest));
+      CHECK(panels.size() < 64 + longest);
     }
   }
   CHECK(panels_of({1, 64, 64, 64, {}, {}, nullptr}).size() == 1);
@@ -103,7 +103,8 @@ TEST_CASE("no call of BLAS has an extent or a stride beyond the largest", "[blas
                                       {100, 110, 120}}) {
           Example example(2, m, n, k, transpose_a, transpose_b, gap);
           CAPTURE(m, n, k, transpose_a, transpose_b, gap);
-          for (const Panel& p : panels_of(example.product, kMost)) CHECK((p.rows <= kMost && p.columns <= kMost));
+          const Panels panels = panels_of(example.product, kMost);
+          for (int64_t i = 0; i < panels.size(); ++i) CHECK((panels[i].rows <= kMost && panels[i].columns <= kMost));
           multiply<double>(example.product, pool, kMost);
           CHECK(example.count_wrong() == 0);
         }

@@ -26,10 +26,9 @@ template <class T> struct Operand {
   Operand(int64_t batches, int64_t rows, int64_t columns, bool transposed, int64_t gap, uint64_t seed) {
     Random random(seed);
     const int64_t height = transposed ? columns : rows, width = transposed ? rows : columns;
-    matrix = {nullptr, transposed, width + gap, {}};
+    matrix = {nullptr, transposed, width + gap, {batches, height * (width + gap)}};
     values.assign(static_cast<size_t>(batches * height * matrix.stride), std::numeric_limits<T>::quiet_NaN());
     for (int64_t batch = 0; batch < batches; ++batch) {
-      matrix.batch.push_back(batch * height * matrix.stride);
       for (int64_t row = 0; row < rows; ++row) {
         for (int64_t column = 0; column < columns; ++column)
           values[index_of(batch, row, column)] = static_cast<T>(random.unit() - 0.5);
@@ -40,7 +39,7 @@ template <class T> struct Operand {
 
   size_t index_of(int64_t batch, int64_t row, int64_t column) const {
     const int64_t at = matrix.transposed ? column * matrix.stride + row : row * matrix.stride + column;
-    return static_cast<size_t>(matrix.batch[static_cast<size_t>(batch)] + at);
+    return static_cast<size_t>(matrix.batch[batch] + at);
   }
   T at(int64_t batch, int64_t row, int64_t column) const { return values[index_of(batch, row, column)]; }
 };

@@ -53,7 +53,7 @@ void multiply(const KernelTable& table, AttentionExtents e, const Matrix& a, con
        reinterpret_cast<const A*>(b.data), blas_int(b.stride), A(adds), c, blas_int(e.n));
 }
 template <class A> Matrix matrix_of(const A* data, int64_t stride, bool transposed) {
-  return {reinterpret_cast<const std::byte*>(data), transposed, stride, {0}};
+  return {reinterpret_cast<const std::byte*>(data), transposed, stride, {}};
 }
 
 /// What both ops share. A: the type of sums.

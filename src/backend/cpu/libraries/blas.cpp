@@ -10,6 +10,7 @@
 #include <limits>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "backend/cpu/libraries/gemm.h"
 #include "base/error_names.h"
@@ -152,7 +153,7 @@ int64_t address(const Matrix& matrix, int64_t row, int64_t column) {
 }
 
 template <class T> const T* elements(const Matrix& matrix, int64_t batch) {
-  return reinterpret_cast<const T*>(matrix.data) + matrix.batch[static_cast<size_t>(batch)];
+  return reinterpret_cast<const T*>(matrix.data) + matrix.batch[batch];
 }
 
 /// Computes a part of the sums of a panel, `count` products from the `first`, into c.
@@ -199,28 +200,35 @@ template <class T> void multiply_panel(const Product& p, const Panel& panel, int
 
 }  // namespace
 
-std::vector<Panel> panels_of(const Product& p, int64_t max_extent) {
+Panels::Panels(const Product& product, int64_t rows, int64_t columns)
+    : batches_(product.batches),
+      m_(product.m),
+      n_(product.n),
+      rows_(rows),
+      columns_(columns),
+      down_((m_ + rows - 1) / rows),
+      across_((n_ + columns - 1) / columns) {}
+
+Panel Panels::operator[](int64_t i) const {
+  const int64_t column = i % across_ * columns_, row = i / across_ % down_ * rows_;
+  return {i / across_ / down_, row, std::min(rows_, m_ - row), column, std::min(columns_, n_ - column)};
+}
+
+Panels panels_of(const Product& p, int64_t max_extent) {
   const Grid grid = grid_of(p);
   const bool one_row = p.n > max_extent || (!p.a.transposed && needs_single_rows(p.a, max_extent));
   const bool one_column = p.b.transposed && needs_single_rows(p.b, max_extent);
   const int64_t down = one_row ? 1 : step_of(p.m, grid.rows, max_extent);
   const int64_t across = one_column ? 1 : step_of(p.n, grid.columns, max_extent);
-  std::vector<Panel> panels;
-  for (int64_t batch = 0; batch < p.batches; ++batch) {
-    for (int64_t row = 0; row < p.m; row += down) {
-      for (int64_t column = 0; column < p.n; column += across)
-        panels.push_back({batch, row, std::min(down, p.m - row), column, std::min(across, p.n - column)});
-    }
-  }
-  return panels;
+  return {p, down, across};
 }
 
 bool is_worth_threads(const Product& p) { return work_of(p) * static_cast<double>(p.batches) >= kThreadedWork; }
 
 template <class T> void multiply(const Product& p, ThreadPool& pool, int64_t max_extent) {
-  const std::vector<Panel> panels = panels_of(p, max_extent);
-  const auto count = static_cast<int64_t>(panels.size());
-  auto run = [&](int64_t i) { multiply_panel<T>(p, panels[static_cast<size_t>(i)], max_extent); };
+  const Panels panels = panels_of(p, max_extent);
+  const int64_t count = panels.size();
+  auto run = [&](int64_t i) { multiply_panel<T>(p, panels[i], max_extent); };
   if (is_worth_threads(p)) {
     return pool.parallel_for(count, [&](int64_t i, int) {
       const BlasMemory memory;

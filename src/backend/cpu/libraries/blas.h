@@ -4,18 +4,57 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <optional>
+#include <utility>
 
 #include "backend/cpu/threads.h"
+#include "tensor/layout.h"
 
 namespace tsl::cpu {
+
+/// Where the matrices of a batch start, in elements: a function of their number, since there may be millions.
+class BatchStarts {
+ public:
+  BatchStarts() = default;  // of one matrix
+  BatchStarts(int64_t count, int64_t step) { add(count, step); }
+  /// The axes of a layout but for the last two.
+  explicit BatchStarts(const Layout& layout) {
+    for (int axis = layout.rank() - 3; axis >= 0; --axis) add(layout.shape[axis].hint(), layout.strides[axis].hint());
+  }
+  int64_t operator[](int64_t batch) const {
+    int64_t start = 0;
+    for (int axis = 0; axis < axes_ && batch > 0; ++axis) {
+      start += batch % extents_[axis] * steps_[axis];
+      batch /= extents_[axis];
+    }
+    return start;
+  }
+  /// Returns the least and the greatest of them, unless there are none.
+  std::optional<std::pair<int64_t, int64_t>> range() const {
+    std::pair<int64_t, int64_t> range{0, 0};
+    for (int axis = 0; axis < axes_; ++axis) {
+      if (extents_[axis] == 0) return std::nullopt;
+      (steps_[axis] < 0 ? range.first : range.second) += (extents_[axis] - 1) * steps_[axis];
+    }
+    return range;
+  }
+
+ private:
+  void add(int64_t extent, int64_t step) {
+    extents_[axes_] = extent;
+    steps_[axes_++] = step;
+  }
+
+  int axes_ = 0;
+  int64_t extents_[kMaxRank], steps_[kMaxRank];  // the first axes_, innermost first
+};
 
 /// A matrix as BLAS sees it: row-major, possibly transposed, rows `stride` elements apart.
 struct Matrix {
   const std::byte* data;
   bool transposed;
   int64_t stride;
-  std::vector<int64_t> batch;  // where each batch starts, in elements
+  BatchStarts batch;
 };
 
 /// c = a @ b: a of m×k, b of k×n, c of m×n without gaps, for each batch.
@@ -33,8 +72,21 @@ struct Panel {
 /// The largest extent and stride of a BLAS call: its interface takes 32-bit integers.
 inline constexpr int64_t kMaxBlasExtent = int64_t{1} << 30;
 
-/// The panels of a product, none of which has an extent beyond `max_extent`.
-std::vector<Panel> panels_of(const Product& product, int64_t max_extent = kMaxBlasExtent);
+/// The panels of a product: of each batch, and in it of each row of panels.
+class Panels {
+ public:
+  /// Panels of so many rows and columns at most.
+  Panels(const Product& product, int64_t rows, int64_t columns);
+  int64_t size() const { return batches_ * down_ * across_; }
+  Panel operator[](int64_t i) const;
+
+ private:
+  int64_t batches_, m_, n_, rows_, columns_;
+  int64_t down_, across_;  // how many of a batch are below and beside one another
+};
+
+/// Returns panels none of which has an extent beyond `max_extent`.
+Panels panels_of(const Product& product, int64_t max_extent = kMaxBlasExtent);
 
 /// Whether a product is worth more than one thread.
 bool is_worth_threads(const Product& product);

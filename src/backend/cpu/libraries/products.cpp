@@ -16,28 +16,15 @@ namespace tsl::cpu {
 
 namespace {
 
-/// Returns the offset of each batch from the operand's first element, in order.
-std::vector<int64_t> batch_offsets(const Layout& layout) {
-  std::vector<int64_t> offsets = {0};
-  for (int i = 0; i < layout.rank() - 2; ++i) {
-    std::vector<int64_t> next;
-    next.reserve(offsets.size() * layout.shape[i].hint());
-    for (int64_t offset : offsets) {
-      for (int64_t k = 0; k < layout.shape[i].hint(); ++k) next.push_back(offset + k * layout.strides[i].hint());
-    }
-    offsets = std::move(next);
-  }
-  return offsets;
-}
-
 /// Checks that BLAS reads no element that the operand's layout does not reach.
 void check_reach(const Matrix& matrix, const Layout& layout) {
   const int rank = layout.rank();
   int64_t rows = layout.shape[rank - 2].hint(), columns = layout.shape[rank - 1].hint();
-  if (!exec::checks_addresses() || rows * columns * static_cast<int64_t>(matrix.batch.size()) == 0) return;
+  const auto starts = exec::checks_addresses() ? matrix.batch.range() : std::nullopt;
+  if (!starts || rows * columns == 0) return;
   if (matrix.transposed) std::swap(rows, columns);
-  const auto [first, last] = std::minmax_element(matrix.batch.begin(), matrix.batch.end());
-  exec::check_library_operand(layout, {*first, *last + (rows - 1) * matrix.stride + columns - 1});
+  const auto [first, last] = *starts;
+  exec::check_library_operand(layout, {first, last + (rows - 1) * matrix.stride + columns - 1});
 }
 
 /// How BLAS reads an operand. The choice depends on the layout alone, so eager and compiled runs agree.
@@ -53,11 +40,11 @@ struct MatrixOperand {
     const int64_t dense = std::max<int64_t>((in_rows ? of : as.ordered).shape[last].hint(), 1);
     const bool is_too_far = as.stride > kMaxBlasExtent && as.stride > dense;
     if (!in_rows && !as.needs_copy && !is_too_far) {
-      matrix = {nullptr, as.in_columns, as.stride, batch_offsets(of)};
+      matrix = {nullptr, as.in_columns, as.stride, BatchStarts(of)};
       return;
     }
     order = in_rows ? of : as.ordered;
-    matrix = {nullptr, !in_rows && as.in_columns, dense, batch_offsets(Layout::contiguous(of.shape))};
+    matrix = {nullptr, !in_rows && as.in_columns, dense, BatchStarts(Layout::contiguous(of.shape))};
   }
 };
 

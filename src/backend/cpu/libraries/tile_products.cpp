@@ -68,7 +68,7 @@ template <class T> class ProductWorker {
   };
 
   static const T* elements(const Matrix& matrix, int64_t batch, int64_t row, int64_t column) {
-    const T* const data = reinterpret_cast<const T*>(matrix.data) + matrix.batch[static_cast<size_t>(batch)];
+    const T* const data = reinterpret_cast<const T*>(matrix.data) + matrix.batch[batch];
     return data + (matrix.transposed ? column * matrix.stride + row : row * matrix.stride + column);
   }
 
@@ -130,12 +130,7 @@ template <class T> class ProductWorker {
 };
 
 /// The panels of a product: the threads' shares. One thread packs each operand once.
-std::vector<Panel> shares_of(const Product& p, int threads) {
-  if (threads > 1) return panels_of(p);
-  std::vector<Panel> panels;
-  for (int64_t batch = 0; batch < p.batches; ++batch) panels.push_back({batch, 0, p.m, 0, p.n});
-  return panels;
-}
+Panels shares_of(const Product& p, int threads) { return threads > 1 ? panels_of(p) : Panels(p, p.m, p.n); }
 
 }  // namespace
 
@@ -147,12 +142,12 @@ std::string_view tiles_refusal(int64_t m, int64_t n, const KernelTable& table) {
 bool suits_tiles(const Product& p, const KernelTable& table) { return tiles_refusal(p.m, p.n, table).empty(); }
 
 template <class T> void multiply_tiles(const Product& p, const TileKernels& kernels, ThreadPool& pool) {
-  const std::vector<Panel> panels = shares_of(p, pool.size());
+  const Panels panels = shares_of(p, pool.size());
   auto run = [&](int64_t i, int) {
     const BlasMemory memory;
-    ProductWorker<T>(p, kernels, false).run(panels[static_cast<size_t>(i)]);
+    ProductWorker<T>(p, kernels, false).run(panels[i]);
   };
-  const auto count = static_cast<int64_t>(panels.size());
+  const int64_t count = panels.size();
   if (is_worth_threads(p)) return pool.parallel_for(count, run);
   for (int64_t i = 0; i < count; ++i) run(i, 0);
 }
