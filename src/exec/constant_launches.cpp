@@ -45,6 +45,7 @@ std::vector<bool> written_once(const Plan& plan) {
     for (uint32_t b : written_by(kernel)) ++writers[b];
   }
   std::vector<bool> out(plan.buffers.size());
+  // bounded: the buffers of a plan
   for (size_t b = 0; b < out.size(); ++b) out[b] = writers[b] == 1 && plan.buffers[b].kind == Buffer::Kind::temporary;
   return out;
 }

@@ -40,6 +40,7 @@ std::optional<std::vector<CallSite>> DeferredErrors::begin(Executable& plan, std
 }
 
 void DeferredErrors::wait() {
+  // bounded: the runs that wait on a device
   for (const Run& run : std::exchange(runs_, {})) {
     devices_.at(run.device);  // makes it active
     const RunError failure = run.plan->deferred_runs()->report(run.number);

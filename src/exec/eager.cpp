@@ -1,5 +1,6 @@
 #include "exec/eager.h"
 
+#include "base/count_work.h"
 #include "base/error.h"
 #include "base/run_watch.h"
 
@@ -11,10 +12,12 @@ namespace {
 // each op costs some microseconds more.
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 constexpr uint64_t kShareOfLimit = 8;       // plans take an eighth of the limit of host memory beside it
+constexpr int64_t kOperandWork = 100;       // to look at an operand
 constexpr uint64_t kBytesPerPlan = 10'000;  // measured: exp of ever longer parts of a tensor
 
 void append(std::vector<uint64_t>& key, const Dims& dims) {
   key.push_back(static_cast<uint64_t>(dims.rank()));
+  // bounded: by kMaxRank
   for (const Dim& d : dims) key.push_back(static_cast<uint64_t>(d.hint()));
 }
 
@@ -52,6 +55,7 @@ class AttrsKey {
     if (value.empty()) return;
     set_ |= bit_;
     put(value.size());
+    // bounded: integers of an attribute, which its op has checked
     for (int64_t i : value) put(static_cast<uint64_t>(i));
   }
   void add(const Dims& value, const Dims&) {
@@ -72,6 +76,7 @@ class AttrsKey {
     set_ |= bit_;
     const std::vector<int64_t> numbers = value->numbers();
     put(numbers.size());
+    // bounded: the numbers of a geometry
     for (int64_t number : numbers) put(static_cast<uint64_t>(number));
   }
   void add(const Ref<const ElementError>& value, const Ref<const ElementError>&) {
@@ -79,6 +84,7 @@ class AttrsKey {
     set_ |= bit_;
     const std::string text = value->key();
     put(text.size());
+    // bounded: the text of a message
     for (const char c : text) put(static_cast<uint64_t>(c));
   }
 
@@ -102,6 +108,7 @@ class ClearOnExit {
 
 size_t EagerExecutor::KeyHash::operator()(const Key& key) const {
   uint64_t h = key.size();
+  // bounded: make_key() has counted its operands
   for (uint64_t word : key) {
     h = (h ^ word) * 0x9e3779b97f4a7c15ull;
     h ^= h >> 29;
@@ -116,6 +123,7 @@ void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands,
                  static_cast<uint64_t>(device.backend) << 32 | static_cast<uint64_t>(device.ordinal) << 40 |
                  static_cast<uint64_t>(operands.size()) << 48);
   AttrsKey(key_, attrs);
+  count_work(kOperandWork * static_cast<int64_t>(operands.size()));
   for (const Operand& operand : operands) {
     if (!operand.is_tensor()) {
       key_.push_back(1000 + static_cast<uint64_t>(operand.scalar.type));
@@ -133,6 +141,7 @@ EagerExecutor::Entry EagerExecutor::compile(Device device, const OpDef& op, std:
   entry.symbols = std::make_unique<SymbolTable>();
   graph::Graph graph;
   std::vector<graph::Arg> args;
+  count_work(kOperandWork * static_cast<int64_t>(operands.size()));
   for (const Operand& operand : operands) {
     graph::Arg arg;
     if (operand.is_tensor()) {
@@ -173,6 +182,7 @@ void EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, cons
   inputs_.clear();
   numbers_.clear();
   donated_.clear();
+  // bounded: make_key() has counted them
   for (const Operand& operand : operands) {
     if (!operand.is_tensor()) {
       numbers_.push_back(operand.scalar);

@@ -32,6 +32,7 @@ std::string target_of(const std::string& path) {
   constexpr int kMostLinks = 40;  // Linux's limit
   std::error_code status;
   fs::path target = path;
+  // bounded: by kMostLinks
   for (int links = 0; fs::is_symlink(target, status); ++links) {
     if (links == kMostLinks)
       fail_to_save(ErrorName::cannot_write_file, path,
@@ -72,6 +73,7 @@ bool is_temporary_of(std::string_view name, std::string_view target) {
 void remove_left_behind(const std::string& target) {
   const std::string name = fs::path(target).filename().string();
   std::error_code status;
+  // bounded: the entries of a folder
   for (fs::directory_iterator entry(folder_of(target), status), end; !status && entry != end; entry.increment(status)) {
     if (!is_temporary_of(entry->path().filename().string(), name)) continue;
     const int left = ::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
@@ -83,6 +85,7 @@ void remove_left_behind(const std::string& target) {
 
 /// Makes a temporary file, and locks it where the file system can.
 std::FILE* make_temporary(const std::string& target, std::string& name) {
+  // bounded: another process would have to take each name first
   for (;;) {
     name = temporary_name(target);
     const int made = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -36,6 +36,7 @@ std::vector<std::string> near_files(const std::string& path) {
   std::error_code status;
   if (fs::exists(file, status)) return {};
   std::vector<std::string> names;
+  // bounded: by kMost
   for (fs::directory_iterator entry(folder, status), end; !status && entry != end && names.size() < kMost;
        entry.increment(status)) {
     names.push_back(entry->path().filename().string());

@@ -11,6 +11,7 @@ std::string CsvCell::value() const {
   if (!has_quotes_within) return meant;
   size_t end = 0;
   for (size_t at = 0; at < meant.size(); ++at) {
+    count_work(1);
     meant[end++] = meant[at];
     if (meant[at] == '"') ++at;  // the second one
   }
@@ -20,7 +21,9 @@ std::string CsvCell::value() const {
 
 std::string_view CsvCell::trimmed() const {
   std::string_view rest = text;
+  // bounded: the scanner has counted the cell
   while (!rest.empty() && (rest.front() == ' ' || rest.front() == '\t')) rest.remove_prefix(1);
+  // bounded: likewise
   while (!rest.empty() && (rest.back() == ' ' || rest.back() == '\t')) rest.remove_suffix(1);
   return rest;
 }
@@ -86,9 +89,11 @@ CsvCell CsvScanner::next_cell() {
   const size_t begin = at_;
   const char separator = separator_, comment = comment_;
   const auto is_within = [&](char c) { return c != separator && !is_line_end(c) && (c != comment || c == '\0'); };
+  // bounded: pass_end() counts it
   while (at_ < text_.size() && is_within(text_[at_])) ++at_;
   size_t end = at_;
   if (at_ < text_.size() && text_[at_] == comment && comment != '\0') {
+    // bounded: likewise
     while (end > begin && (text_[end - 1] == ' ' || text_[end - 1] == '\t')) --end;
   }
   pass_end();

@@ -238,6 +238,7 @@ class Table {
     if (count == 0) fail_to_load(ErrorName::malformed_file, path_, "it is empty");
     make_names_differ();
     rows_ = options_.has_header ? 0 : 1;
+    // bounded: next_row() counts its cells
     while (const size_t cells = scanner.next_row([](size_t, const CsvCell&) {})) {
       if (cells != count)
         scanner.fail_in_row(
@@ -262,6 +263,7 @@ class Table {
   template <class OnCell> void scan(OnCell&& on_cell) {
     CsvScanner scanner(path_, text_, options_, progress_);
     if (options_.has_header) scanner.next_row([](size_t, const CsvCell&) {});
+    // bounded: likewise
     for (size_t row = 0; row < rows_; ++row)
       scanner.next_row([&](size_t column, const CsvCell& cell) { on_cell(row, column, cell); });
   }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "tensor/elements.h"
 
@@ -27,6 +28,7 @@ uint64_t checked_bytes(const std::string& file, const std::vector<int64_t>& shap
   }
   uint64_t bound = 1;  // counts empty axes as 1, so that strides cannot overflow either
   bool empty = false;
+  // bounded: by kMaxRank
   for (int64_t extent : shape) {
     if (extent < 0)
       fail_to_load(ErrorName::malformed_file, file, fmt::format("shape {} has a negative extent", shape_text(shape)));
@@ -42,7 +44,8 @@ uint64_t checked_bytes(const std::string& file, const std::vector<int64_t>& shap
 namespace {
 
 void swap_bytes(std::byte* data, uint64_t count, size_t size) {
-  for (uint64_t i = 0; i < count; ++i) std::reverse(data + i * size, data + (i + 1) * size);
+  polled_each(count, static_cast<int64_t>(size),
+              [&](size_t i) { std::reverse(data + i * size, data + (i + 1) * size); });
 }
 
 }  // namespace
@@ -51,6 +54,7 @@ Tensor read_elements(ByteReader& reader, const std::vector<int64_t>& shape, cons
                      Allocator& allocator) {
   Shape dims;
   uint64_t count = 1;
+  // bounded: by kMaxRank
   for (int64_t extent : shape) {
     dims.push_back(Dim(extent));
     count *= static_cast<uint64_t>(extent);
@@ -66,6 +70,7 @@ Tensor read_elements(ByteReader& reader, const std::vector<int64_t>& shape, cons
 
 uint64_t byte_count(const Tensor& tensor) {
   uint64_t bytes = size_of(tensor.dtype());
+  // bounded: by kMaxRank
   for (const Dim& extent : tensor.shape()) bytes *= static_cast<uint64_t>(extent.hint());
   return bytes;
 }

@@ -191,6 +191,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     const auto first = static_cast<unsigned char>(token[0]);
     if (first >= ' ' && first < 0x7F) return fmt::format("'{}'", token);
     uint32_t point = token.size() == 1 ? first : first & (0x7FU >> token.size());
+    // bounded: the bytes of a code point
     for (const char c : token.substr(1)) point = point << 6 | (static_cast<unsigned char>(c) & 0x3F);
     return fmt::format("the character U+{:04X}", point);
   }
@@ -292,12 +293,13 @@ class JsonWriter {
   void new_line(int depth) {
     if (indent_ < 0) return;
     out_ += '\n';
+    // bounded: by the depth that a tree may have
     for (int blanks = indent_ * depth; blanks > 0; --blanks) out_ += ' ';
   }
 
   template <class WriteItem> void items(char open, char close, size_t count, int depth, WriteItem&& write_item) {
     out_ += open;
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; ++i) {  // bounded: write() counts each item
       if (i > 0) out_ += ',';
       new_line(depth + 1);
       write_item(i);
@@ -349,6 +351,7 @@ class JsonWriter {
     constexpr size_t kPart = 1 << 14;
     out_ += '"';
     while (!text.empty()) {
+      count_work(kPart);
       size_t end = std::min(kPart, text.size());
       for (int i = 0; i < 3 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80; ++i) --end;
       part(text.substr(0, end));

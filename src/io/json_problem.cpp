@@ -31,7 +31,10 @@ size_t word_character(std::string_view text, size_t at) {
 }
 
 size_t word_end(std::string_view text, size_t at) {
-  while (const size_t bytes = word_character(text, at)) at += bytes;
+  while (const size_t bytes = word_character(text, at)) {
+    count_work(1);
+    at += bytes;
+  }
   return at;
 }
 
@@ -81,6 +84,7 @@ std::string problem_of_number(std::string_view word) {
   size_t i = 0;
   const auto skip_digits = [&] {
     const size_t begin = i;
+    // bounded: word_end() has counted the word
     while (is_json_digit(at(i))) ++i;
     return i > begin;
   };
@@ -109,6 +113,7 @@ std::string problem_of_number(std::string_view word) {
 std::optional<JsonProblem> problem_of_escape(std::string_view text, size_t at) {
   const char c = at + 1 < text.size() ? text[at + 1] : '\0';
   if (c == 'u') {
+    // bounded: four digits
     for (size_t i = at + 2; i < at + 6; ++i) {
       if (i >= text.size() || !is_hex(text[i]))
         return JsonProblem{at, "four hexadecimal digits follow '\\u'", "`\\u00e9` is é"};
@@ -130,6 +135,7 @@ std::optional<JsonProblem> problem_of_escape(std::string_view text, size_t at) {
 
 std::optional<JsonProblem> problem_of_string(std::string_view text, size_t begin) {
   for (size_t at = begin + 1; at < text.size(); ++at) {
+    count_work(1);
     const auto c = static_cast<unsigned char>(text[at]);
     if (c == '"') return std::nullopt;
     if (c == '\n' || c == '\r')

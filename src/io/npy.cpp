@@ -1,3 +1,4 @@
+// bounded loops: a header has 64 KiB at most
 #include "io/npy.h"
 
 #include <charconv>

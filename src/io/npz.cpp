@@ -6,6 +6,7 @@
 
 #include <zip.h>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "io/atomic_file.h"
 #include "io/npy.h"
@@ -13,6 +14,8 @@
 namespace tsl {
 
 namespace {
+
+constexpr int64_t kArrayWork = 1000;  // to find or add an entry of an archive
 
 // DEFLATE cannot shrink data further than this, so an entry that claims more is invalid (or a zip bomb).
 constexpr uint64_t kMaxDeflateRatio = 1032;
@@ -45,6 +48,7 @@ class EntryReader : public ByteReader {
   void read(void* to, uint64_t count) override {
     if (count > left_) fail_to_load(ErrorName::malformed_file, name(), "it is truncated");
     read_in_pieces(to, count, [this](char* at, uint64_t size) {
+      // bounded: read_in_pieces() polls
       for (uint64_t done = 0; done < size;) {
         const zip_int64_t now = zip_fread(entry_.get(), at + done, size - done);
         if (now < 0) fail_to_load(ErrorName::malformed_file, name(), zip_file_strerror(entry_.get()));
@@ -106,6 +110,7 @@ std::string why_no_array(std::string_view name) {
 [[noreturn]] void fail_without_arrays(const std::string& path, const std::vector<UnreadEntry>& unread) {
   std::vector<std::string> notes;
   constexpr size_t kMost = 8;
+  // bounded: what opening the archive has read
   for (const UnreadEntry& each : unread) {
     if (notes.size() < kMost) notes.push_back(fmt::format("'{}': {}", each.name, each.why));
   }
@@ -125,6 +130,7 @@ std::vector<NamedTensor> load_npz(const std::string& path, Allocator& allocator,
   std::set<std::string> seen;
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
   for (zip_int64_t i = 0; i < count; ++i) {
+    count_work(kArrayWork);
     zip_stat_t entry;
     const auto index = static_cast<uint64_t>(i);
     if (zip_stat_index(archive.get(), index, 0, &entry) != 0)
@@ -221,8 +227,8 @@ void save_npz(const std::string& path, const std::vector<NamedTensor>& tensors) 
     fail_to_save(ErrorName::cannot_write_file, path, zip_error_strerror(&error));
   }
   std::vector<std::string> headers;  // they must live until the archive is written
-  for (const NamedTensor& item : tensors) headers.push_back(npy_header(item.tensor));
-  for (size_t i = 0; i < tensors.size(); ++i) add_entry(archive.get(), path, tensors[i], headers[i]);
+  polled_each(tensors.size(), kArrayWork, [&](size_t i) { headers.push_back(npy_header(tensors[i].tensor)); });
+  polled_each(tensors.size(), kArrayWork, [&](size_t i) { add_entry(archive.get(), path, tensors[i], headers[i]); });
   if (zip_close(archive.get()) != 0) fail_to_save(ErrorName::cannot_write_file, path, zip_strerror(archive.get()));
   archive.release();
   file.commit();

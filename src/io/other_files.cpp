@@ -126,6 +126,7 @@ OtherFile shown(const Row& row, const std::string& path) {
 std::optional<OtherFile> other_file(const std::string& path, std::string_view begin) {
   const std::string extension = extension_of(path);
   const Row* found = nullptr;  // by its beginning, and better if the extension is the row's, too
+  // bounded: the known formats
   for (const Row& row : kRows) {
     if (begins_so(row, begin) && (!found || has_extension(row, extension))) found = &row;
   }

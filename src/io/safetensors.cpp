@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "base/run_watch.h"
 #include "io/atomic_file.h"
@@ -17,6 +18,7 @@ namespace tsl {
 namespace {
 
 constexpr uint64_t kMaxTensorsHeader = 100'000'000;  // as in the format's own library
+constexpr int64_t kTensorWork = 1000;                // to read or write what a header says of a tensor
 constexpr int kMaxHeaderDepth = 8;                   // a header has three levels
 constexpr size_t kAlignment = 8;                     // of the elements in the file
 constexpr std::string_view kMetadata = "__metadata__";
@@ -159,6 +161,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (known) entry.format = *known;
     else entry.why_unread = fmt::format("it is {}, a dtype that TSL does not have", *dtype_);
     for (const uint64_t size : *shape_) {
+      count_work(1);
       if (size > static_cast<uint64_t>(INT64_MAX)) bad_entry(name_, "has a shape beyond any memory");
       entry.shape.push_back(static_cast<int64_t>(size));
     }
@@ -174,6 +177,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   void check_cover() const {
     uint64_t at = 0;
     for (const size_t i : order_in_file(entries_)) {
+      count_work(kTensorWork);
       const Entry& entry = entries_[i];
       if (entry.begin < at) bad_entry(entry.name, "overlaps another tensor");
       if (entry.begin > at) bad_entry(entry.name, "leaves a gap before it");
@@ -200,6 +204,7 @@ std::string read_header(FileReader& file) {
   unsigned char bytes[8];
   file.read(bytes, sizeof bytes);
   uint64_t length = 0;
+  // bounded: eight bytes
   for (int i = 7; i >= 0; --i) length = length << 8 | bytes[i];
   if (length > kMaxTensorsHeader)
     fail_to_load(ErrorName::malformed_file, file.name(), fmt::format("its header claims {} bytes", length));
@@ -234,6 +239,7 @@ std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& al
   if (form) *form = reader.take_form();
   std::vector<NamedTensor> tensors(entries.size());
   for (const size_t i : order_in_file(entries)) {
+    count_work(kTensorWork);
     const Entry& entry = entries[i];
     if (!entry.why_unread.empty()) skip(file, entry.end - entry.begin);
     else tensors[i] = {entry.name, read_elements(file, entry.shape, entry.format, allocator)};
@@ -260,6 +266,7 @@ std::string header_of(const std::string& path, const std::vector<NamedTensor>& t
       text =
           fmt::format("{{{}:{}", nlohmann::json(std::string(kMetadata)).dump(), nlohmann::json{{kForm, form}}.dump());
     for (const NamedTensor& item : tensors) {
+      count_work(kTensorWork);
       if (item.name == kMetadata)
         fail_to_save(ErrorName::unsaveable_value, path, "the name '__metadata__' is taken by the format");
       std::vector<int64_t> shape;
@@ -290,6 +297,7 @@ void save_safetensors(const std::string& path, const std::vector<NamedTensor>& t
   std::map<const NamedTensor*, uint64_t> offsets;
   uint64_t at = 0;
   for (const NamedTensor* item : order) {
+    count_work(kTensorWork);
     offsets[item] = at;
     at += byte_count(item->tensor);
   }

@@ -202,6 +202,7 @@ class TreeLoader {
     Value record = make_record({});
     const Ref<Map> map = make_ref<Map>();
     for (size_t i = 1; i < parts.size(); i += 2) {
+      count_work(kEntryWork);
       const std::string& key = text_of(parts[i]);
       Value part = tree_of(parts[i + 1], joined_name(name, key));
       if (what == kMap) map->set(parts[i], std::move(part));

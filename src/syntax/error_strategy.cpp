@@ -215,6 +215,7 @@ std::string Diagnosis::expect_closer() const {
 std::string Diagnosis::expect_any() const {
   std::string list;
   size_t count = 0;
+  // bounded: by the types of tokens
   for (const ssize_t type : expected_.toList()) {
     if (++count > 4) break;
     std::string name = parser_.getVocabulary().getDisplayName(static_cast<size_t>(type));

@@ -65,6 +65,7 @@ HabitMatcher::HabitMatcher(std::string_view text, uint32_t statement, uint32_t a
   tokens_ = raw_tokens(text, statement, line_end);
   std::vector<std::pair<Within, size_t>> open;
   error_ = tokens_.size();
+  // bounded: raw_tokens() has counted them
   for (size_t i = 0; i < tokens_.size(); ++i) {
     if (tokens_[i].end > at) {
       error_ = i;
@@ -89,9 +90,11 @@ std::string HabitMatcher::hint() const {
   // A new line within brackets shows that one was not closed.
   const bool is_unclosed = within_ != Within::statement && error_ > 0 && tokens_[error_ - 1].type == Lexer::NEWLINE;
   if (is_unclosed) return "";
+  // bounded: the known habits
   for (const Habit& habit : kHabits) {
     if (habit.within != Within::any && habit.within != within_) continue;
     const std::vector<std::string_view> words = split_words(habit.pattern, ' ');
+    // bounded: matches_at() counts
     for (size_t first = habit.within == Within::any ? 0 : innermost_; first <= std::min(error_, tokens_.size());
          ++first) {
       if (matches_at(words, first)) return fill(habit.hint, first);
@@ -152,6 +155,7 @@ bool HabitMatcher::matches_token(std::string_view word, size_t token) const {
 /// Replaces {0}, {1}, … by the tokens of the match.
 std::string HabitMatcher::fill(std::string_view hint, size_t first) const {
   std::string text;
+  // bounded: the text of a hint
   for (size_t i = 0; i < hint.size(); ++i) {
     const bool is_hole =
         hint[i] == '{' && i + 2 < hint.size() && hint[i + 1] >= '0' && hint[i + 1] <= '9' && hint[i + 2] == '}';

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "syntax/fail_at.h"
 
@@ -36,6 +37,7 @@ constexpr Dtype kDtypes[] = {
 };
 
 const Dtype* find_dtype(std::string_view name) {
+  // bounded: the dtypes
   for (const Dtype& dtype : kDtypes) {
     if (dtype.name == name && dtype.bits >= 0) return &dtype;
   }
@@ -74,6 +76,7 @@ struct NumberParts {
 
 void check_separators(std::string_view digits, Span span) {
   for (size_t i = 0; i < digits.size(); ++i) {
+    count_work(1);
     if (digits[i] != '_') continue;
     if (i == 0 || i + 1 == digits.size() || digits[i + 1] == '_') {
       fail_at(ErrorName::malformed_number, span, "'_' in a number stands between two digits");
@@ -84,6 +87,7 @@ void check_separators(std::string_view digits, Span span) {
 NumberParts split_prefixed(std::string_view text, int base, Span span) {
   size_t end = 2;
   while (end < text.size() && (text[end] == '_' || digit_value(text[end]) < base)) ++end;
+  count_work(static_cast<int64_t>(end));
   NumberParts parts;
   parts.base = base;
   parts.suffix = text.substr(end);
@@ -109,6 +113,7 @@ NumberParts split_decimal(std::string_view text, Span span) {
     const size_t begin = end;
     while (end < text.size() && (is_digit(text[end]) || text[end] == '_')) ++end;
     check_separators(text.substr(begin, end - begin), span);
+    count_work(static_cast<int64_t>(end - begin));
     for (char c : text.substr(begin, end - begin)) {
       if (c != '_') parts.digits += c;
     }
@@ -182,6 +187,7 @@ int64_t read_integer(const NumberParts& parts, const Dtype& dtype, Span span, bo
 
 std::vector<std::string> suggest_dtype(std::string_view suffix) {
   std::vector<std::string> names;
+  // bounded: the dtypes
   for (const Dtype& dtype : kDtypes) {
     if (dtype.bits >= 0) names.emplace_back(dtype.name);
   }
@@ -270,7 +276,7 @@ class EscapeReader {
       case 'u': read_unicode(begin, at, out); return;
       default: break;
     }
-    // Includes all bytes of a code point in the message.
+    // bounded: includes all bytes of a code point in the message
     while (at < text_.size() && (static_cast<unsigned char>(text_[at]) & 0xC0) == 0x80) ++at;
     fail_at(ErrorName::malformed_escape, span_at(begin, at),
             fmt::format("'{}' is no escape", text_.substr(begin, at - begin)),
@@ -284,6 +290,7 @@ class EscapeReader {
 
   uint32_t read_hex(size_t begin, size_t& at, size_t digits) const {
     uint32_t value = 0;
+    // bounded: two digits
     for (size_t i = 0; i < digits; ++i, ++at) {
       if (at >= text_.size() || digit_value(text_[at]) > 15) {
         fail_at(ErrorName::malformed_escape, span_at(begin, at), "expected two hexadecimal digits after '\\x'");
@@ -321,6 +328,7 @@ bool is_long_string(std::string_view text) { return text.size() >= 6 && text.sta
 std::string with_unix_lines(std::string_view text) {
   std::string lines;
   for (size_t at = 0; at < text.size(); ++at) {
+    count_work(1);
     if (!text.substr(at).starts_with("\r\n")) lines += text[at];
   }
   return lines;
@@ -331,6 +339,7 @@ std::string decode_text(std::string_view text, Span span, bool in_fstring) {
   out.reserve(text.size());
   const EscapeReader escapes(text, span);
   for (size_t at = 0; at < text.size();) {
+    count_work(1);
     const char c = text[at++];
     if (c == '\\') {
       escapes.read(at, out);
@@ -347,6 +356,7 @@ std::string decode_text(std::string_view text, Span span, bool in_fstring) {
 std::string encode_text(std::string_view text, bool in_fstring) {
   std::string out;
   for (const char c : text) {
+    count_work(1);
     switch (c) {
       case '"': out += "\\\""; break;
       case '\\': out += "\\\\"; break;

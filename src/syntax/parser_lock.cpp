@@ -45,6 +45,7 @@ std::recursive_timed_mutex& parser_mutex() {
 void close_runtime_at_exit() { [[maybe_unused]] static const int registered = std::atexit(close_runtime); }
 
 void stop_at_exit() {
+  // bounded: until the process has ended
   while (is_exiting.load(std::memory_order_relaxed) && !exits_here) pause();
 }
 

@@ -28,6 +28,7 @@ size_t end_of_fstring(std::string_view text, size_t at) {
   const bool is_long = text.substr(0, at).ends_with(kQuotes);
   int holes = 0;
   for (; at < text.size() && (is_long || text[at] != '\n'); ++at) {
+    count_work(1);
     if (text[at] == '\\') ++at;
     else if (text[at] == '{') ++holes;
     else if (text[at] == '}') --holes;

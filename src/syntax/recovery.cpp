@@ -130,7 +130,10 @@ class BrokenStatement {
   /// Whether the statement ends: no bracket is open, or the next line is not indented as if one were.
   bool ends_at_newline(size_t i) const {
     size_t next = i + 1;
-    while (next < tokens_.size() && tokens_[next].type == Tokens::NEWLINE) ++next;
+    while (next < tokens_.size() && tokens_[next].type == Tokens::NEWLINE) {
+      count_work(1);
+      ++next;
+    }
     const bool brace_follows = next < tokens_.size() && tokens_[next].type == Tokens::BRACE_OPEN;  // that of a header
     if (open_.empty() && tokens_[i].begin >= offset_) return !brace_follows;
     if (open_.empty() || next == tokens_.size()) return false;
@@ -183,6 +186,7 @@ struct OpenBlock {
 std::vector<size_t> unclosed_blocks(const std::vector<Token*>& tokens) {
   std::vector<size_t> open;
   for (size_t i = 0; i < tokens.size(); ++i) {
+    count_work(kRecoveryWork);
     if (tokens[i]->getType() == Tokens::BRACE_OPEN || tokens[i]->getType() == Tokens::RECORD_OPEN) open.push_back(i);
     else if (tokens[i]->getType() == Tokens::BRACE_CLOSE && !open.empty()) open.pop_back();
   }

@@ -14,6 +14,7 @@ CodePoint decode_utf8(std::string_view text) {
   const uint32_t size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
   if (lead < 0xC2 || lead > 0xF4 || text.size() < size) return {};
   uint32_t value = lead & (0xFF >> (size + 1));
+  // bounded: the bytes of a code point
   for (uint32_t i = 1; i < size; ++i) {
     if ((byte(i) & 0xC0) != 0x80) return {};
     value = (value << 6) | (byte(i) & 0x3F);
@@ -26,6 +27,7 @@ CodePoint decode_utf8(std::string_view text) {
 
 size_t find_invalid_utf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
+    count_work(1);
     if (static_cast<unsigned char>(text[at]) < 0x80) {
       ++at;
       continue;
@@ -59,6 +61,7 @@ constexpr std::array<Range, 9> kUnnameable = {{{0x80, 0xA9},
 bool is_unnameable(uint32_t value) {
   if (value == 0xD7 || value == 0xF7) return true;      // × ÷
   if (value >= 0x2190 && value <= 0x2BFF) return true;  // arrows, operators, shapes
+  // bounded: the known ranges
   for (const Range& range : kUnnameable) {
     if (value >= range.first && value <= range.last) return true;
   }
@@ -69,6 +72,7 @@ bool is_unnameable(uint32_t value) {
 
 size_t find_unnameable(std::string_view name) {
   for (size_t at = 0; at < name.size();) {
+    count_work(1);
     if (static_cast<unsigned char>(name[at]) < 0x80) {
       ++at;
       continue;

@@ -227,6 +227,16 @@ class Polls(Case):
         self.write("src/builtins/a.cpp", "// bounded loops: a few.\nvoid f() {\n  for (;;) g();\n}\n")
         self.assertEqual(self.run_lint(polls), ("polls: 1 loops in 1 files\n", False))
 
+    def test_loops_over_parts_of_plans_and_in_named_files_need_no_poll(self):
+        loop = "void f() {\n  for (const Tensor& each : operands) g(each);\n}\n"
+        for name, is_found in (("src/io/b.cpp", True), ("src/exec/b.cpp", True), ("src/backend/cpu/libraries/b.cpp", True),
+                               ("src/backend/cpu/isa/b.cpp", False), ("src/graph/b.cpp", False)):
+            self.write("src/syntax/a.cpp", "void f() {\n  for (const auto& kernel : plan.kernels) g(kernel);\n}\n")
+            self.write(name, loop)
+            out, failed = self.run_lint(polls)
+            self.assertEqual((failed, name + ":2" in out), (is_found, is_found), name)
+            (self.root / name).unlink()
+
     def test_fails_without_loops(self):
         self.write("src/builtins/a.cpp", "int x;\n")
         self.assertIn("no loops", self.run_lint(polls)[0])

@@ -75,6 +75,7 @@ class CpuExecutable : public exec::Executable {
   }
   uint64_t table_bytes() const override {
     uint64_t bytes = 0;
+    // bounded: the libraries of a plan
     for (const auto& library : libraries_) bytes += library ? library->table_bytes() : 0;
     return bytes;
   }
@@ -176,6 +177,7 @@ class CpuExecutable : public exec::Executable {
 
 CpuBackend::CpuBackend(int threads, Isa isa)
     : isa_(isa), table_(kernels(isa)), cache_bytes_(last_cache_bytes()), pool_(threads), scratch_(pool_.size()) {
+  // bounded: the table of kernels
   for (const auto rows : kKernelRows) rows_.add(rows({pool_, table_}));
 }
 
@@ -211,6 +213,7 @@ graph::Rates CpuBackend::prediction_rates() const {
 std::string CpuBackend::hardware() const {
   std::ifstream info("/proc/cpuinfo");
   std::string model = "CPU";
+  // bounded: what the system tells of the processor
   for (std::string line; std::getline(info, line);) {
     if (line.rfind("model name", 0) != 0) continue;
     model = line.substr(std::min(line.find(':') + 2, line.size()));

@@ -96,6 +96,7 @@ OpRun::OpRun(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunSta
 
 const std::byte* OpRun::data(int arg) const {
   int position = 0;
+  // bounded: by kMostOperands
   for (int i = 0; i < arg; ++i) position += node.args[i].is_tensor();
   return state.buffers[kernel_.buffers[position]] + offset(layout(arg)) * static_cast<int64_t>(size_of(dtype(arg)));
 }
@@ -153,11 +154,13 @@ void run_by_library(OpRun& run, exec::OpKernel& library, std::span<std::byte> wo
   std::array<std::byte*, kMaxResults> results{};
   const size_t operand_count = run.node.args.size(), result_count = static_cast<size_t>(run.node.def().results);
   assert(operand_count <= kMostOperands);
+  // bounded: by kMostOperands
   for (size_t i = 0; i < operand_count; ++i) {
     const int arg = static_cast<int>(i);
     const Layout* const order = library.order_of(i, run.layout(arg));
     operands[i] = order ? run.in_order(arg, *order) : run.data(arg);
   }
+  // bounded: by kMaxResults
   for (size_t i = 0; i < result_count; ++i) results[i] = run.result(static_cast<int>(i));
   const std::function<void(int64_t, int64_t)> report = [&](int64_t element, int64_t value) {
     run.state.report(run.node.order, run.id, element, value);
@@ -183,6 +186,7 @@ void run_op(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunStat
                                                               {Op::matmul, run_integer_product}};
   OpRun run(backend, plan, kernel, state);
   if (library) return run_by_library(run, *library, workspace);
+  // bounded: the ops
   for (const auto& [op, kernel_of_op] : kRows) {
     if (op == run.node.op) return kernel_of_op(run);
   }

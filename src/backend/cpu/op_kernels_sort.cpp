@@ -214,6 +214,7 @@ class RowSort {
   Entry* sort_by_digits(Entry* entries, Entry* other, int64_t length, int64_t parts, int bits, Number&& number) {
     std::vector<int64_t> counts;
     if (parts == 1) counts = count_digits(entries, length, bits, number);
+    // bounded: the digits of 64 bits, whose moves poll
     for (int shift = 0; shift < bits; shift += kDigitBits) {
       const auto digit = [&](const Entry& entry) {
         return static_cast<size_t>(number(entry) >> shift & (kDigits - 1));
@@ -354,10 +355,12 @@ class RowSort {
 
   /// Sorts a few entries by insertion.
   template <class Entry, class KeyOf> static void insert_each(Entry* entries, int64_t length, KeyOf&& key_of) {
+    // bounded: by kShortRun
     for (int64_t i = 1; i < length; ++i) {
       const Entry entry = entries[i];
       const auto key = key_of(entry);
       int64_t to = i;
+      // bounded: by kShortRun
       for (; to > 0 && key_of(entries[to - 1]) > key; --to) entries[to] = entries[to - 1];
       entries[to] = entry;
     }

@@ -2,6 +2,7 @@
 // small radices; long ones one by one, in blocks (Bailey, "FFTs in external or hierarchical memory", 1990); lengths
 // with a large prime factor by a product of chirps (Bluestein, "A linear filtering approach to the computation of
 // discrete Fourier transform", 1970). How rows are grouped changes no bit of their results.
+// bounded loops: write_root() counts what makes tables, and long rows are transformed in blocks, between polls
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -175,7 +176,10 @@ template <class T> class BlockedPasses {
   size_t work_plane() const { return std::max(rows_, columns_) * kBlockLanes + kPadding; }
 
   template <class Body> static void for_each_block(size_t columns, Body body) {
-    for (size_t first = 0; first < columns; first += kBlockLanes) body(first, std::min(kBlockLanes, columns - first));
+    for (size_t first = 0; first < columns; first += kBlockLanes) {
+      poll_stop();
+      body(first, std::min(kBlockLanes, columns - first));
+    }
   }
 
   static void copy_block(T* to, size_t to_stride, size_t to_plane, const T* from, size_t from_stride, size_t from_plane,
