@@ -152,7 +152,7 @@ int64_t repetitions(const Value& count, size_t length) {
   const int64_t n = std::max<int64_t>(0, pinned(count, "repetition").integer);
   if (length == 0) return 0;
   if (n > kMaxRepeated / static_cast<int64_t>(length)) {
-    fail(ErrorName::too_many_items, "repeating {} items {} times is too much", length, n);
+    fail(ErrorName::too_many_items, "repeating {} item{} {} times is too much", length, length == 1 ? "" : "s", n);
   }
   return n;
 }
