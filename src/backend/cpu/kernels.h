@@ -222,6 +222,9 @@ struct WindowReader {
 
 /// Sizes of the products below: rows at a time, and the most vectors.
 inline constexpr int kConvRows = 8, kConvVectors = 3;
+/// Bytes of the lanes in which gradients of filters are added up, on every instruction set: the widest vector's.
+inline constexpr size_t kSumBytes = 64;
+
 /// Elements after the last one of a gathered row that may be overwritten.
 inline constexpr int64_t kGatherSlack = 16;
 
@@ -243,7 +246,8 @@ struct ConvKernels {
   /// out[i] = sum of w[t] * in[offset[t] + i] over taps t, in order, for i < count, a multiple of lanes.
   void (*filter)(void* out, const void* in, const void* w, const ptrdiff_t* offset, size_t taps,
                  size_t count) = nullptr;
-  /// sums[t] += a[i] * in[offset[t] + i] for i < count, a multiple of lanes, by lane as above.
+  /// sums[t] += a[i] * in[offset[t] + i] for i < count, a multiple of the kSumBytes' lanes: lane l adds up the products
+  /// of elements l, l + lanes, ….
   void (*correlate)(void* sums, const void* a, const void* in, const ptrdiff_t* offset, size_t taps,
                     size_t count) = nullptr;
   /// Filters a plane by weights that lie `next` apart; adds to sums of lanes, as correlate() does, the products with a
@@ -253,7 +257,7 @@ struct ConvKernels {
   void (*spread_plane)(void* out, const void* grad, const void* w, const ConvPlane& plane) = nullptr;
   /// out[i] = line[at + i * step] for i < length, and 0 outside of [0, extent).
   void (*copy)(void* out, const void* line, int64_t at, int64_t extent, int64_t length, int64_t step) = nullptr;
-  /// Adds up the lanes of each sum: out[i] = sums[i][0] + sums[i][1] + …, in halves.
+  /// Adds up the kSumBytes' lanes of each sum: out[i] = sums[i][0] + sums[i][1] + …, in halves.
   void (*fold)(void* out, const void* sums, size_t count) = nullptr;
 };
 

@@ -2,9 +2,11 @@
 #include "backend/cpu/libraries/convolution.h"
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 
 #include "catch.h"
+#include "catch/skip.h"
 
 using namespace tsl::cpu;
 
@@ -17,12 +19,14 @@ class Random {
   int64_t between(int64_t low, int64_t high) {
     return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
   }
-  template <class T> std::vector<T> whole_numbers(int64_t count) {
+  /// Returns numbers from -2 to 2, apart by 1 / parts.
+  template <class T> std::vector<T> numbers(int64_t count, int64_t parts) {
     std::vector<T> all(static_cast<size_t>(count));
-    for (T& each : all) each = static_cast<T>(between(-2, 2));
+    for (T& each : all) each = static_cast<T>(between(-2 * parts, 2 * parts)) / static_cast<T>(parts);
     return all;
   }
   ConvShape shape();
+  ConvShape filter();  // of single planes by squares of 3 or 5 taps
 
  private:
   std::mt19937 random_{7};
@@ -44,6 +48,25 @@ ConvShape Random::shape() {
     shape.in[axis] = is_one ? 1 : between(1, axis == 2 ? 40 : 6);
     shape.in[axis] = std::max({shape.in[axis], reach - shape.low[axis] - high, int64_t{1}});
     shape.out[axis] = (shape.in[axis] + shape.low[axis] + high - reach) / shape.stride[axis] + 1;
+  }
+  return shape;
+}
+
+ConvShape Random::filter() {
+  ConvShape shape{};
+  shape.batch = between(1, 3);
+  shape.groups = between(2, 4);
+  shape.in_channels = 1;
+  shape.out_channels = between(1, 2);
+  shape.in = shape.out = shape.taps = shape.stride = shape.dilation = {1, 1, 1};
+  const int64_t taps = 3 + 2 * between(0, 1), step = between(1, 2);
+  for (size_t axis = 1; axis < kConvAxes; ++axis) {
+    shape.taps[axis] = taps;
+    shape.stride[axis] = step;
+    shape.low[axis] = between(-1, 3);
+    const int64_t high = between(-1, 3);
+    shape.in[axis] = std::max(between(1, 40), taps - shape.low[axis] - high);
+    shape.out[axis] = (shape.in[axis] + shape.low[axis] + high - taps) / step + 1;
   }
   return shape;
 }
@@ -74,11 +97,11 @@ template <class T> struct Example {
   ConvShape shape;
   std::vector<T> in, weights, grad;  // of the result
 
-  Example(const ConvShape& s, Random& random)
+  Example(const ConvShape& s, Random& random, int64_t parts = 1)
       : shape(s),
-        in(random.whole_numbers<T>(s.batch * s.groups * s.in_channels * product_of(s.in))),
-        weights(random.whole_numbers<T>(s.groups * s.in_channels * s.out_channels * product_of(s.taps))),
-        grad(random.whole_numbers<T>(s.batch * s.groups * s.out_channels * product_of(s.out))) {}
+        in(random.numbers<T>(s.batch * s.groups * s.in_channels * product_of(s.in), parts)),
+        weights(random.numbers<T>(s.groups * s.in_channels * s.out_channels * product_of(s.taps), parts)),
+        grad(random.numbers<T>(s.batch * s.groups * s.out_channels * product_of(s.out), parts)) {}
 
   /// Returns the result and the two gradients, one after the other: as they are defined, or by the kernels.
   std::vector<T> expected() const {
@@ -104,8 +127,7 @@ template <class T> struct Example {
       return ConvContext{pool, of_type, table.load_2d[sizeof(T)], memory.data(), bytes};
     };
     const auto run = [&](const WindowPass& pass, const T* from, const T* w, T* to) {
-      if (suits_filters(pass))
-        filter_windows(pass, from, w, to, context(bytes_for_filters(pass, sizeof(T), of_type.lanes)));
+      if (suits_filters(pass)) filter_windows(pass, from, w, to, context(bytes_for_filters(pass, sizeof(T))));
       else multiply_windows(pass, from, w, to, context(bytes_for_multiplying(pass, sizeof(T))));
     };
     const WindowPass forward = forward_pass(shape);
@@ -121,7 +143,7 @@ template <class T> struct Example {
     std::vector<T> of_weights(weights.size() * static_cast<size_t>(weight_parts(forward)));
     if (suits_filters(forward)) {
       sum_filter_weights(forward, in.data(), grad.data(), of_weights.data(),
-                         context(bytes_for_filters(forward, sizeof(T), of_type.lanes)));
+                         context(bytes_for_filters(forward, sizeof(T))));
     } else {
       sum_weights(forward, in.data(), grad.data(), of_weights.data(), context(bytes_for_weights(sizeof(T))));
     }
@@ -145,6 +167,15 @@ template <class T> void check(const ConvShape& shape, Random& random) {
   }
 }
 
+template <class T> void check_same_bits(const ConvShape& shape, Random& random) {
+  const Example<T> example(shape, random, 1023);
+  ThreadPool one(1);
+  const std::vector<T> wide = example.computed(Isa::avx512, one), narrow = example.computed(Isa::avx2, one);
+  CAPTURE(shape.batch, shape.groups, shape.in_channels, shape.out_channels, shape.in, shape.out, shape.taps,
+          shape.stride, shape.dilation, shape.low);
+  CHECK(std::memcmp(wide.data(), narrow.data(), wide.size() * sizeof(T)) == 0);
+}
+
 }  // namespace
 
 TEST_CASE("convolutions of any form and their gradients are exact for whole numbers") {
@@ -163,27 +194,20 @@ TEST_CASE("convolutions of any form and their gradients are exact for whole numb
 TEST_CASE("filters of single planes and their gradients are exact for whole numbers") {
   Random random;
   for (int i = 0; i < 120; ++i) {
-    ConvShape shape{random.between(1, 3),
-                    random.between(2, 4),
-                    1,
-                    random.between(1, 2),
-                    {1, 1, 1},
-                    {1, 1, 1},
-                    {1, 1, 1},
-                    {1, 1, 1},
-                    {1, 1, 1},
-                    {}};
-    const int64_t taps = 3 + 2 * random.between(0, 1), step = random.between(1, 2);
-    for (size_t axis = 1; axis < kConvAxes; ++axis) {
-      shape.taps[axis] = taps;
-      shape.stride[axis] = step;
-      shape.low[axis] = random.between(-1, 3);
-      const int64_t high = random.between(-1, 3);
-      shape.in[axis] = std::max(random.between(1, 40), taps - shape.low[axis] - high);
-      shape.out[axis] = (shape.in[axis] + shape.low[axis] + high - taps) / step + 1;
-    }
+    const ConvShape shape = random.filter();
     check<float>(shape, random);
     check<double>(shape, random);
+  }
+}
+
+TEST_CASE("convolutions and their gradients have the same bits with AVX2 and AVX-512") {
+  if (best_isa() < Isa::avx512) TSL_SKIP("the processor has no AVX-512");
+  Random random;
+  for (int i = 0; i < 200; ++i) {
+    const ConvShape shape = i % 2 == 0 ? random.filter() : random.shape();
+    if (shape.batch * shape.groups * shape.in_channels * shape.out_channels * product_of(shape.out) > 100'000) continue;
+    check_same_bits<float>(shape, random);
+    check_same_bits<double>(shape, random);
   }
 }
 

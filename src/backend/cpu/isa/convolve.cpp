@@ -247,14 +247,16 @@ void filter(void* to, const void* from, const void* weights, const ptrdiff_t* of
 
 template <class T, int kTaps>
 void correlate_taps(T* sums, const T* a, const T* in, const ptrdiff_t* offset, size_t count) {
-  Vector<T> all[kTaps];
-  for (int t = 0; t < kTaps; ++t) all[t] = load(sums + t * kLanes<T>);
-  for (size_t i = 0; i < count; i += kLanes<T>) {
-    const Vector<T> x = load(a + i);
+  for (size_t lane = 0; lane < kSumLanes<T>; lane += kLanes<T>) {
+    Vector<T> all[kTaps];
+    for (int t = 0; t < kTaps; ++t) all[t] = load(sums + t * kSumLanes<T> + lane);
+    for (size_t i = lane; i < count; i += kSumLanes<T>) {
+      const Vector<T> x = load(a + i);
 #pragma GCC unroll 8
-    for (int t = 0; t < kTaps; ++t) all[t] = multiply_add(x, load(in + offset[t] + i), all[t]);
+      for (int t = 0; t < kTaps; ++t) all[t] = multiply_add(x, load(in + offset[t] + i), all[t]);
+    }
+    for (int t = 0; t < kTaps; ++t) store(sums + t * kSumLanes<T> + lane, all[t]);
   }
-  for (int t = 0; t < kTaps; ++t) store(sums + t * kLanes<T>, all[t]);
 }
 
 template <class T>
@@ -262,9 +264,9 @@ void correlate(void* to, const void* left, const void* from, const ptrdiff_t* of
   T* sums = static_cast<T*>(to);
   const T *const a = static_cast<const T*>(left), *const in = static_cast<const T*>(from);
   constexpr size_t kAtOnce = 3;
-  for (; taps >= kAtOnce; taps -= kAtOnce, offset += kAtOnce, sums += kAtOnce * kLanes<T>)
+  for (; taps >= kAtOnce; taps -= kAtOnce, offset += kAtOnce, sums += kAtOnce * kSumLanes<T>)
     correlate_taps<T, kAtOnce>(sums, a, in, offset, count);
-  for (; taps > 0; --taps, ++offset, sums += kLanes<T>) correlate_taps<T, 1>(sums, a, in, offset, count);
+  for (; taps > 0; --taps, ++offset, sums += kSumLanes<T>) correlate_taps<T, 1>(sums, a, in, offset, count);
 }
 
 template <class T> void copy(void* out, const void* line, int64_t at, int64_t extent, int64_t length, int64_t step) {
@@ -272,8 +274,16 @@ template <class T> void copy(void* out, const void* line, int64_t at, int64_t ex
 }
 
 template <class T> void fold(void* to, const void* from, size_t count) {
+  constexpr size_t kVectors = kSumLanes<T> / kLanes<T>;
   const T* in = static_cast<const T*>(from);
-  for (T* out = static_cast<T*>(to); count > 0; --count, ++out, in += kLanes<T>) *out = sum_of_halves(load(in));
+  for (T* out = static_cast<T*>(to); count > 0; --count, ++out, in += kSumLanes<T>) {
+    Vector<T> sums[kVectors];
+    for (size_t v = 0; v < kVectors; ++v) sums[v] = load(in + v * kLanes<T>);
+    for (size_t half = kVectors / 2; half > 0; half /= 2) {
+      for (size_t v = 0; v < half; ++v) sums[v] += sums[v + half];
+    }
+    *out = sum_of_halves(sums[0]);
+  }
 }
 
 template <class T> void add_to(ConvKernels& kernels) {

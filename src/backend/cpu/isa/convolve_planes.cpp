@@ -186,11 +186,12 @@ template <class T, int kTaps, int kStep, int kRows>
   });
 }
 
+/// Adds to a vector of each sum's lanes the products of the columns that these lanes take, from `first` on.
 template <class T, int kTaps, int kStep>
-void correlate_plane(T* to, const T* grad, const T* in, const ConvPlane& plane) {
+void correlate_columns(T* to, const T* grad, const T* in, const ConvPlane& plane, int64_t first) {
   Vector<T> sums[kTaps][kTaps];
-  for (int i = 0; i < kTaps * kTaps; ++i) sums[i / kTaps][i % kTaps] = load(to + i * kLanes<T>);
-  for (int64_t column = 0; column < plane.positions[1]; column += kLanes<T>) {
+  for (int i = 0; i < kTaps * kTaps; ++i) sums[i / kTaps][i % kTaps] = load(to + i * kSumLanes<T>);
+  for (int64_t column = first; column < plane.positions[1]; column += kSumLanes<T>) {
     const TapReader<T, kTaps, kStep> reader(plane, column);
     const Lanes<T> lanes = lanes_within<T>(0, plane.positions[1] - column);
     const T* from = grad + column;
@@ -202,7 +203,13 @@ void correlate_plane(T* to, const T* grad, const T* in, const ConvPlane& plane) 
     else if (left == 2) correlate_rows<T, kTaps, kStep, 2>(sums, from, in, plane, reader, row, lanes);
     else if (left == 1) correlate_rows<T, kTaps, kStep, 1>(sums, from, in, plane, reader, row, lanes);
   }
-  for (int i = 0; i < kTaps * kTaps; ++i) store(to + i * kLanes<T>, sums[i / kTaps][i % kTaps]);
+  for (int i = 0; i < kTaps * kTaps; ++i) store(to + i * kSumLanes<T>, sums[i / kTaps][i % kTaps]);
+}
+
+template <class T, int kTaps, int kStep>
+void correlate_plane(T* to, const T* grad, const T* in, const ConvPlane& plane) {
+  for (size_t lane = 0; lane < kSumLanes<T> && static_cast<int64_t>(lane) < plane.positions[1]; lane += kLanes<T>)
+    correlate_columns<T, kTaps, kStep>(to + lane, grad, in, plane, static_cast<int64_t>(lane));
 }
 
 /// Computes columns [2 * column, …) of the gradient of what a filter by a step of 2 reads: those of even and odd places

@@ -25,6 +25,7 @@ template <> struct VectorOf<double> { typedef double Type __attribute__((vector_
 template <class T> using Vector = typename VectorOf<T>::Type;
 template <class T> struct UnalignedOf { typedef Vector<T> Type __attribute__((aligned(alignof(T)), may_alias)); };
 template <class T> constexpr size_t kLanes = kVectorBytes / sizeof(T);
+template <class T> constexpr size_t kSumLanes = kSumBytes / sizeof(T);
 
 template <class T> Vector<T> load(const T* from) {
   return *reinterpret_cast<const typename UnalignedOf<T>::Type*>(from);

@@ -1,6 +1,7 @@
-// Convolutions of floats on the CPU. All sums have an order that depends on shapes and instruction set alone: a sum of
-// products with windows runs over channels and taps, in parts of kDepth; one of weight gradients over the windows, in
-// lanes. So threads may share the work as they like.
+// Convolutions of floats on the CPU. All sums have an order that depends on shapes alone: a sum of products with
+// windows runs over channels and taps, in parts of kDepth; one of weight gradients over the windows, that of a filter
+// in lanes. So threads may share the work as they like, and AVX2 and AVX-512 give the same bits. Without them products
+// are rounded before they are added.
 #pragma once
 
 #include <array>
@@ -81,7 +82,7 @@ void multiply_windows(const WindowPass& pass, const T* in, const T* weights, T* 
 size_t bytes_for_multiplying(const WindowPass& pass, size_t element);
 template <class T>
 void filter_windows(const WindowPass& pass, const T* in, const T* weights, T* out, const ConvContext& context);
-size_t bytes_for_filters(const WindowPass& pass, size_t element, size_t lanes);
+size_t bytes_for_filters(const WindowPass& pass, size_t element);
 /// Whether filters are faster.
 bool suits_filters(const WindowPass& pass);
 /// Computes the gradient of the input of filters by a step of 2 in one pass, where it can.

@@ -187,9 +187,10 @@ bool suits_filters(const WindowPass& pass) {
   return pass.channels == 1 && pass.groups > 1 && pass.rows <= 2 && copies_little(pass);
 }
 
-size_t bytes_for_filters(const WindowPass& pass, size_t element, size_t lanes) {
-  const Strips strips(pass, static_cast<int64_t>(lanes));
-  const int64_t sums = pass.rows * pass.taps() * static_cast<int64_t>(lanes);
+size_t bytes_for_filters(const WindowPass& pass, size_t element) {
+  const auto lanes = static_cast<int64_t>(kSumBytes / element);  // at least those of a vector
+  const Strips strips(pass, lanes);
+  const int64_t sums = pass.rows * pass.taps() * lanes;
   return static_cast<size_t>(strips.elements() + strips.flat(strips.rows()) + sums) * element;
 }
 
@@ -229,7 +230,7 @@ namespace {
 /// Adds the products of a channel's elements with the gradient of its results to sums of lanes.
 template <class T> void correlate_strips(const WindowPass& pass, const Strips& strips, const T* channel, const T* grad,
                                          T* sums, T* strip, const ConvKernels& kernels) {
-  const auto lanes = static_cast<int64_t>(kernels.lanes);
+  constexpr auto lanes = static_cast<int64_t>(kSumBytes / sizeof(T));
   const int64_t windows = product_of(pass.positions), taps = pass.taps(), width = strips.width(),
                 length = pass.positions[2];
   T* const grads = strip + strips.elements();
@@ -249,7 +250,7 @@ template <class T> void correlate_strips(const WindowPass& pass, const Strips& s
 
 template <class T>
 void sum_filter_weights(const WindowPass& pass, const T* in, const T* grad, T* out, const ConvContext& context) {
-  const auto lanes = static_cast<int64_t>(context.kernels.lanes);
+  constexpr auto lanes = static_cast<int64_t>(kSumBytes / sizeof(T));
   const int64_t in_plane = product_of(pass.extent), windows = product_of(pass.positions), taps = pass.taps();
   const Strips strips(pass, lanes);
   const std::optional<Plane> found = plane_of(pass);

@@ -122,7 +122,7 @@ class ConvKernel final : public exec::OpKernel {
     return compute_ == DType::f32 ? context_.table.conv_f32 : context_.table.conv_f64;
   }
   size_t bytes_for(const WindowPass& pass, size_t element) const {
-    if (suits_filters(pass)) return bytes_for_filters(pass, element, kernels().lanes);
+    if (suits_filters(pass)) return bytes_for_filters(pass, element);
     return op_ == Op::conv_weight_grad ? bytes_for_weights(element) : bytes_for_multiplying(pass, element);
   }
 
