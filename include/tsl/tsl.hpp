@@ -146,7 +146,8 @@ class Value {
     tsl_get_kind(engine_, handle_, &kind);
     return kind;
   }
-  /// Converts to bool, int64_t, double, std::string, Tensor, or a pointer to an object of the program.
+  /// Converts to bool, an integer, float or double, std::string, std::string_view (valid while this value is), Tensor,
+  /// Value, or a pointer to an object of the program.
   template <class T> Result<T> as() const;
   /// Returns the object that Engine::make() took over, which lives as long as its value. TSL_MISUSE if the value is
   /// none of type T.
@@ -338,6 +339,10 @@ template <class T> Result<T> Value::as() const {
     tsl_string text = {nullptr, 0};
     status = tsl_get_string(engine_, handle_, &text);
     if (status == TSL_OK) return detail::text(text);
+  } else if constexpr (std::same_as<T, std::string_view>) {
+    tsl_string text = {nullptr, 0};
+    status = tsl_get_string(engine_, handle_, &text);
+    if (status == TSL_OK) return std::string_view(text.data, text.length);
   } else if constexpr (std::same_as<T, bool>) {
     bool value = false;
     status = tsl_get_bool(engine_, handle_, &value);

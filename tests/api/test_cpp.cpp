@@ -46,6 +46,9 @@ TEST_CASE("lambdas are functions of scripts, and their exceptions errors", "[api
            })
       .value();
   CHECK(engine.run("plus(1, 2.5)").value().as<double>().value() == 3.5);
+  engine.def("length(text: str)", [](std::string_view text) { return text.size(); }).value();
+  CHECK(engine.get("length").value().as<std::string_view>().error().kind == TSL_MISUSE);
+  CHECK(engine.run("length(\"ab\" + \"cd\")").value().as<int>().value() == 4);
   engine.run("note(\"hello \")\nprint(doubled(ones([2])).tolist())").value();
   CHECK(printed == "hello [2.0, 2.0]\n");
   CHECK(engine.run("fails()").error().message == "a reason");
