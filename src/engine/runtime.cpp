@@ -470,6 +470,13 @@ template <class Enum, class Names> Enum choice_of(const char* parameter, const s
   return static_cast<Enum>(at - names.begin());
 }
 
+/// Returns what heads the profile of a function: its name and line, as in the table of the interpreter.
+std::string title_of(Context& context, const Value& function) {
+  if (!function.is(Tag::function)) return to_repr(context, function);
+  const FunctionInfo& info = *function.as<Function>().info;
+  return fmt::format("{}:{}", info.display_name(), context.sources().get(info.span.source).line_of(info.span.begin));
+}
+
 }  // namespace
 
 Value EngineRuntime::profile(const Value& function, const ProfileRequest& request) {
@@ -481,7 +488,7 @@ Value EngineRuntime::profile(const Value& function, const ProfileRequest& reques
   const bool is_traced = !request.trace_file.empty();
   if (is_traced && !std::ofstream(request.trace_file, std::ios::app))  // before f is called for nothing
     fail(ErrorName::cannot_write_file, "cannot write {}: {}", request.trace_file, std::strerror(errno));
-  const std::string title = request.name.empty() ? to_repr(context_, function) : request.name;
+  const std::string title = request.name.empty() ? title_of(context_, function) : request.name;
   exec::Timeline* const whole = devices_.timeline();  // which records nothing meanwhile
   const exec::ActivityScope scope(whole, whole ? whole->range("profile(" + title + ")") : 0);
   for (int64_t i = 0; i < request.warmup; ++i) context_.call(function, {});

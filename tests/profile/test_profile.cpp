@@ -163,9 +163,12 @@ TEST_CASE("profile(f) logs a table and returns what f returns", "[profile]") {
   CHECK(s.eval("let x = ones([50])\nfn work() = with_range(\"summing\", fn() = sum(x + 1.0).item())\nprofile(work)") ==
         "100.0");
   INFO(log);
-  CHECK(contains(log, "profile of <function work>"));
+  CHECK(contains(log, "profile of work:2: "));
   CHECK(contains(log, "k_add__"));
   CHECK(contains(log, "summing"));
+  log.clear();
+  s.output("let y = profile(fn() = exp(1.0))\n");
+  CHECK(contains(log, "profile of <lambda>:1: "));
   CHECK(s.eval("1 + 1") == "2");
 }
 
@@ -185,7 +188,7 @@ TEST_CASE("what runs in profile(f) is one row of the profile around it", "[profi
   s.output("fn work() = sum(ones([50])).item()\nlet x = profile(work)\n");
   const std::string text = s.engine.profile_text("test.tsl", false);
   INFO(text);
-  CHECK(contains(text, "in named ranges profile(<function work>)"));
+  CHECK(contains(text, "in named ranges profile(work:1)"));
 }
 
 TEST_CASE("a long line of the program ends in a whole character", "[profile]") {
