@@ -1,11 +1,13 @@
 #include "support/random_calls.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "engine/engine.h"
 #include "value/builtin.h"
+#include "value/signature.h"
 
 namespace tsl {
 
@@ -17,6 +19,22 @@ const char* const kLeftOut[] = {"load",   "save",       "read_text", "write_text
                                 "exists", "list_files", "eprint",    "exit",       "env",   "now",        "parse_args"};
 
 constexpr const char* kNames[] = {"a", "b", "c", "d"};
+
+/// Returns the names of each builtin's parameters but the first.
+std::map<std::string, std::vector<std::string>> parameters_of_builtins() {
+  Engine engine;
+  std::map<std::string, std::vector<std::string>> found;
+  Builtins& builtins = engine.builtins();
+  for (const std::string& name : builtins.names()) {
+    const Value* const value = builtins.find(builtins.name_of(name));
+    const Signature* signature = nullptr;
+    if (value && value->is(Tag::builtin)) signature = &builtins.signature(*value->as<BuiltinFunction>().builtin);
+    if (value && value->is(Tag::function)) signature = &value->as<Function>().info->signature;
+    if (!signature) continue;
+    for (size_t i = 1; i < signature->parameters.size(); ++i) found[name].push_back(*signature->parameters[i].name);
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -76,8 +94,13 @@ std::string RandomCalls::call() {
   std::string arguments = names(", ");
   if (count_ > 1 && random_.chance(25)) {
     const size_t last = arguments.size() - 1;
-    arguments.insert(last, random_.pick({"axis: ", "keepdims: ", "dtype: ", "shape: ", "k: ", "descending: ", "step: ",
-                                         "value: ", "min: ", "reverse: ", "key: ", "size: ", "num_classes: "}));
+    static const std::map<std::string, std::vector<std::string>> parameters = parameters_of_builtins();
+    const auto known = parameters.find(name);
+    const bool is_known = known != parameters.end() && random_.chance(80);
+    arguments.insert(
+        last, is_known
+                  ? known->second[static_cast<size_t>(random_.below(static_cast<int>(known->second.size())))] + ": "
+                  : random_.pick({"axis: ", "dtype: ", "size: ", "step: "}));
   }
   std::string text = random_.chance(10) && count_ > 1 && arguments.find(':') == std::string::npos
                          ? fmt::format("a.{}({})", name, arguments.substr(3))

@@ -18,10 +18,20 @@ Typed Generator::parameter_type(const std::vector<std::string>& dims) {
 }
 
 std::string Generator::annotated(const Parameter& p) {
-  const std::string otherwise = p.otherwise.empty() ? "" : " = " + p.otherwise;
+  const std::string otherwise = p.range + (p.otherwise.empty() ? "" : " = " + p.otherwise);
   if (p.type.kind == Kind::tensor)
     return fmt::format("{}: {}{}", p.name, p.type.dtype, to_text(p.type.shape)) + otherwise;
+  if (!p.range.empty()) return p.name + (p.type.kind == Kind::integer ? ": int" : ": number") + otherwise;
   return p.name + (p.type.kind == Kind::integer && !otherwise.empty() ? ": int" : "") + otherwise;
+}
+
+std::string Generator::any_range(const Typed& type) {
+  if (!random_.chance(20)) return "";
+  if (type.kind == Kind::integer) return random_.pick({" in -9..", " in ..100", " in 0..", " in -3..=9"});
+  if (type.kind == Kind::real) return random_.pick({" in ..1e6", " in -1e3..=1e3", " in 0<.."});
+  if (type.kind != Kind::tensor || type.dtype == "bool") return "";
+  if (!is_float_name(type.dtype)) return random_.pick({" in 0..", " in ..100", " in ..=2"});
+  return random_.pick({" in ..60000", " in -60000.0..=60000.0", " in -4.0..=4.0"});
 }
 
 bool Generator::is_dim(const Routine& routine, const std::string& name) {
@@ -38,6 +48,7 @@ Statement Generator::function() {
   routine.parameters.push_back(
       {fresh("x"), {Kind::tensor, random_.chance(70) ? "f32" : expressions_.any_dtype(), routine.dims}});
   for (int n = random_.below(4); n > 0; --n) routine.parameters.push_back({fresh("x"), parameter_type(routine.dims)});
+  for (Parameter& p : routine.parameters) p.range = any_range(p.type);
   routine.result = result_type(routine);
   // A dimension may be a parameter, too.
   for (const std::string& dim : routine.dims) {

@@ -19,6 +19,7 @@ struct Parameter {
   std::string name;
   Typed type;
   std::string otherwise = "";  // the default, or none
+  std::string range = "";      // " in 0..", or none
 };
 
 struct Routine {
@@ -48,6 +49,8 @@ class Generator {
 
   /// Annotates a parameter, so that dimensions have names; records and lists have no annotations.
   static std::string annotated(const Parameter& p);
+  /// Returns a range of numbers or elements that an annotation declares, mostly one that holds; mostly "".
+  std::string any_range(const Typed& type);
 
   /// Appends parameters with defaults.
   void append_optional_parameters(Routine& routine);

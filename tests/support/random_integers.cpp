@@ -156,6 +156,7 @@ constexpr const char* kForms[] = {
     "irfft(complex(v, v), <n>)",
     "irfft_pairs(reshape(v, [4, 2]), <n>)",
     "fftfreq(<n>)",
+    "rfftfreq(<n>, dtype: f64)",
     "hann(<n>)",
     "firwin(<n>, 0.5)",
     "stft(v, <n>, <n>)",
