@@ -35,10 +35,10 @@ std::span<const Constant> constants() {
 }
 
 std::span<const Builtin> host_builtins() {
-  static const auto& all = *new std::vector<Builtin>(
-      join({value_builtins(), help_builtins(), collection_builtins(), entry_builtins(), text_builtins(),
-            character_builtins(), search_builtins(), regex_builtins(), data_builtins(), file_builtins(),
-            stream_builtins(), argument_builtins(), time_builtins(), observe_builtins(), bench_builtins()}));
+  static const auto& all = *new std::vector<Builtin>(join(
+      {value_builtins(), help_builtins(), collection_builtins(), entry_builtins(), text_builtins(),
+       character_builtins(), search_builtins(), regex_builtins(), data_builtins(), file_builtins(), rows_builtins(),
+       stream_builtins(), argument_builtins(), time_builtins(), observe_builtins(), bench_builtins()}));
   return all;
 }
 

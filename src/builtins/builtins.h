@@ -34,6 +34,7 @@ std::span<const Builtin> search_builtins();      // find, rfind, count, contains
 std::span<const Builtin> regex_builtins();       // search, findall, substitute
 std::span<const Builtin> data_builtins();        // from_json, to_json, flatten_tree, unflatten_tree
 std::span<const Builtin> file_builtins();        // load, save, read_text, write_text, encode, …
+std::span<const Builtin> rows_builtins();        // load_rows, load_shapes, line_starts
 std::span<const Builtin> stream_builtins();      // input, eprint, exit, env
 std::span<const Builtin> argument_builtins();    // parse_args
 std::span<const Builtin> time_builtins();        // now, sleep, format_time, parse_time

@@ -30,6 +30,14 @@ struct NamedTensor {
   Tensor tensor;
 };
 
+/// Where a file has the elements of a tensor.
+struct StoredTensor {
+  std::string name;  // "": the file holds no other
+  ElementFormat format;
+  std::vector<int64_t> shape;
+  uint64_t begin = 0;
+};
+
 /// What a file holds and a tensor cannot: its name, and why it was not read.
 struct UnreadEntry {
   std::string name, why;

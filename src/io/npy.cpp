@@ -210,6 +210,22 @@ Tensor read_known_npy(ByteReader& reader, Allocator& allocator) {
   return tensor.with_layout(transposed);
 }
 
+StoredTensor stored_in_npy(const std::string& path) {
+  FileReader reader(path);
+  const uint64_t size = reader.left();
+  try {
+    const std::string text = read_header(reader);
+    const Header header = HeaderParser(text, path).parse();
+    const auto format = format_of(header.descr);
+    if (!format) throw UnknownElements{why_unknown(header.descr)};
+    if (header.fortran_order && header.shape.size() > 1)
+      throw UnknownElements{"its rows are not together: in Python, save np.ascontiguousarray(x)"};
+    if (checked_bytes(path, header.shape, *format) > reader.left())
+      fail_to_load(ErrorName::malformed_file, path, "it is truncated");
+    return {"", *format, header.shape, size - reader.left()};
+  } catch (const UnknownElements& unknown) { fail_to_load(ErrorName::malformed_file, path, unknown.why); }
+}
+
 Tensor load_npy(const std::string& path, Allocator& allocator) {
   FileReader reader(path);
   return read_npy(reader, allocator);

@@ -18,6 +18,8 @@ struct UnknownElements {
 };
 /// As read_npy(), but throws UnknownElements for an array of elements that TSL does not have.
 Tensor read_known_npy(ByteReader& reader, Allocator& allocator);
+/// Returns where the elements of an array are. Throws Failure (io) as load_npy(), and for an array in Fortran's order.
+StoredTensor stored_in_npy(const std::string& path);
 Tensor load_npy(const std::string& path, Allocator& allocator);
 void save_npy(const std::string& path, const Tensor& tensor);
 

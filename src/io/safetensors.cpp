@@ -255,6 +255,19 @@ std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& al
   return tensors;
 }
 
+std::vector<StoredTensor> stored_in_safetensors(const std::string& path) {
+  FileReader file(path);
+  const uint64_t size = file.left();
+  const std::string header = read_header(file);
+  const uint64_t begin = size - file.left();
+  std::vector<StoredTensor> tensors;
+  for (Entry& entry : HeaderReader(path, file.left()).read(header)) {
+    if (entry.why_unread.empty())
+      tensors.push_back({std::move(entry.name), entry.format, std::move(entry.shape), begin + entry.begin});
+  }
+  return tensors;
+}
+
 namespace {
 
 /// Returns the header of a file of these tensors, padded so that the elements behind it are aligned.

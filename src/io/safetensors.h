@@ -14,6 +14,9 @@ namespace tsl {
 /// `form` receives what save_safetensors() was given.
 std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& allocator,
                                           std::vector<UnreadEntry>* unread = nullptr, std::string* form = nullptr);
+/// Returns where the tensors are, in the order of the header; those of dtypes that TSL does not have are left out.
+/// Throws Failure (io) as load_safetensors().
+std::vector<StoredTensor> stored_in_safetensors(const std::string& path);
 /// Writes tensors, and in the metadata how a tree is made of them (tree.h); "": nothing.
 void save_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors, const std::string& form = "");
 
