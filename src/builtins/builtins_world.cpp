@@ -3,7 +3,9 @@
 #include "builtins/builtins.h"
 #include "tensor/collectives.h"
 #include "value/context.h"
+#include "value/runtime.h"
 #include "vm/arguments.h"
+#include "world/ending.h"
 #include "world/group.h"
 
 namespace tsl {
@@ -13,7 +15,7 @@ namespace {
 /// Returns the place of this process. A program that may not read the environment is alone.
 const world::Membership& membership_in(Context& context) {
   static const auto& alone = *new world::Membership;
-  return context.permissions().environment ? world::Group::of_process().place() : alone;
+  return context.permissions().environment || world::Group::is_placed() ? world::Group::of_process().place() : alone;
 }
 
 int64_t ranks_of(Context& context) { return membership_in(context).size; }
@@ -26,6 +28,10 @@ Value place_builtin(Context& context, Args) {
   return make_record({entry("rank", place.rank), entry("size", place.size), entry("local_rank", place.local_rank),
                       entry("local_size", place.local_size)});
 }
+
+Value run_ending(Context&, std::span<Value>) { return world::is_ending(); }
+
+Value ending_builtin(Context& context, Args) { return context.runtime().effect(run_ending, {}); }
 
 Value gather_builtin(Context& context, Args args) {
   return all_gather(context.ops(), to_tensor(context, args[0], "gather_ranks"), ranks_of(context));
@@ -78,6 +84,10 @@ constexpr Builtin kWorldRows[] = {
      "the place of this process among those that run the program: a record of rank, size, local_rank (on its host) and "
      "local_size, as the launcher has stated them. The module world has what serves",
      place_builtin, "world"},
+    {"world_ending", "world_ending()",
+     "whether this process is asked to end, by SIGTERM, which does not end it from the first call on. world.ending() "
+     "tells it of all ranks",
+     ending_builtin, "world"},
     with_effect({"gather_ranks", "gather_ranks(x: tensor)",
                  "x of each rank, [ranks, ...]; all ranks must call it with one dtype and shape", gather_builtin,
                  "world"}),

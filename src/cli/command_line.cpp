@@ -61,7 +61,6 @@ void add_general_options(CLI::App& app, Command& command, std::string& code, std
     add_engine_option(app, option, command.engine, profile);
   }
   app.option_defaults()->group("Ranks");
-  constexpr int kMostRanks = 1024;
   app.add_option("--ranks", command.ranks.count,
                  "Run the script as N processes of this host, which `import world` connects")
       ->type_name("N")

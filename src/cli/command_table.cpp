@@ -89,7 +89,11 @@ void add_new(CLI::App& app, Command& command) {
   app.add_option("NAME", command.new_name, "The folder to make")->required();
 }
 
-void add_doctor(CLI::App&, Command&) {}
+void add_doctor(CLI::App& app, Command& command) {
+  app.add_option("--ranks", command.ranks.count, "Measure the links between N processes of this host instead")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMostRanks).description(""));
+}
 
 void add_doc(CLI::App& app, Command& command) {
   app.add_option("FOLDER", command.doc_folder, "Where the pages are written; it is made if need be")->required();
@@ -113,8 +117,9 @@ constexpr CommandRow kCommands[] = {
     {"cache", "[clear|cap SIZE]", "Show the GPU kernels kept on disk, remove them, or limit what they take",
      Kind::cache, false, add_cache},
     {"new", "NAME", "Make a folder with a first program, its data, its tests and a README", Kind::make, false, add_new},
-    {"doctor", "", "Say what is found here (processor, GPU, libraries, cache), and what to do about what is missing",
-     Kind::doctor, false, add_doctor},
+    {"doctor", "[--ranks N]",
+     "Say what is found here (processor, GPU, libraries, cache), and what to do about what is missing", Kind::doctor,
+     false, add_doctor},
     {"doc", "FOLDER", "Write a reference of all functions, options and errors, as pages in Markdown", Kind::doc, false,
      add_doc},
     {"help", "[NAME]", "Tell about a command, an option, or a name of the language", Kind::help, false, add_help},

@@ -17,6 +17,7 @@
 #include "engine/run_reports.h"
 #include "prompt/session.h"
 #include "vm/interpreter.h"
+#include "world/ending.h"
 #include "world/group.h"
 
 namespace tsl {
@@ -170,13 +171,16 @@ int run_command(int argc, char** argv) {
   if (command.kind == Command::Kind::bench) return run_bench(command, wants_color(command.color));
   if (command.kind == Command::Kind::help) return run_help(command.help_name);
   if (command.kind == Command::Kind::make) return run_new(command.new_name);
-  if (command.kind == Command::Kind::doctor) return run_doctor();
+  const bool is_rank = std::getenv("TSL_RANK") != nullptr;
+  if (command.kind == Command::Kind::doctor) {
+    if (command.ranks.count == 1) return run_doctor();
+    return is_rank ? run_links() : run_ranks(argv, command.ranks);
+  }
   if (command.kind == Command::Kind::doc) return run_doc(command.doc_folder);
   if (command.kind == Command::Kind::generate) return run_generate(command.generate);
   if (command.kind == Command::Kind::format) return run_format(command.format, wants_color(command.color));
   if (command.kind == Command::Kind::test) return run_tests(command.test, command.engine);
 
-  const bool is_rank = std::getenv("TSL_RANK") != nullptr;
   if (command.ranks.count > 1 && !is_rank) return start_ranks(argv, command);
 
   const bool is_piped = command.kind == Command::Kind::prompt && !command.interactive && isatty(STDIN_FILENO) == 0;
@@ -203,6 +207,7 @@ int run_command(int argc, char** argv) {
   engine.show_warning = [&](const Error& warning) { show(warning, engine.sources(), form); };
   if (isatty(STDERR_FILENO) != 0) show_progress(engine);
   const InterruptScope interrupts(engine);
+  world::allow_ending();
   int code = 0;
   try {
     run_main(command, engine);

@@ -50,6 +50,8 @@ struct FormatCommand {
   bool check = false;  // write nothing, name what is not formatted
 };
 
+/// Of the processes that `tsl --ranks` starts.
+inline constexpr int kMostRanks = 1024;
 /// The options of `tsl --ranks`.
 struct RanksCommand {
   int count = 1;
@@ -115,6 +117,8 @@ int run_help(const std::string& name);
 int run_new(const std::string& name);
 /// Says what TSL finds on this machine, and what to do about what is missing.
 int run_doctor();
+/// Measures the links between ranks, each of which calls this, and says what they give.
+int run_links();
 /// Writes a reference of all names into a folder.
 int run_doc(const std::string& folder);
 /// Prints a completion script or the man page.

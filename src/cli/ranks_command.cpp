@@ -29,8 +29,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long the other ranks may take to fail, too, with an error of their own, and then to end at SIGTERM.
-constexpr std::chrono::seconds kToFail{5}, kToEnd{2};
+/// How long the other ranks may take to fail, too, with an error of their own, and then to end at SIGTERM; and how long
+/// all may take to save what they have when the launcher itself is ended by SIGTERM: Kubernetes, Slurm and torchrun
+/// wait so long.
+constexpr std::chrono::seconds kToFail{5}, kToEnd{2}, kToSave{30};
 constexpr int kLook = 50;  // milliseconds
 constexpr int kSignalled = 128;
 
@@ -48,6 +50,7 @@ struct Rank {
   pid_t process = -1;
   std::array<Stream, 2> streams;
   bool is_running = false;
+  bool is_stopped = false;  // as by SIGSTOP: it can neither fail nor end
 };
 
 /// The folder in which the ranks find each other.
@@ -202,7 +205,9 @@ class Launch {
   void look_at(size_t number) {
     Rank& rank = ranks_[number];
     int status = 0;
-    if (!rank.is_running || waitpid(rank.process, &status, WNOHANG) != rank.process) return;
+    if (!rank.is_running || waitpid(rank.process, &status, WNOHANG | WUNTRACED | WCONTINUED) != rank.process) return;
+    rank.is_stopped = WIFSTOPPED(status);
+    if (rank.is_stopped || WIFCONTINUED(status)) return;
     rank.is_running = false;
     const bool is_signalled = WIFSIGNALED(status);
     const int code = is_signalled ? kSignalled + WTERMSIG(status) : WEXITSTATUS(status);
@@ -218,6 +223,7 @@ class Launch {
   void end_others(int number) {
     signal_received = 0;
     is_ending_ = true;
+    is_preempted_ = number == SIGTERM;
     if (code_ == 0) failed_at_ = Clock::now();
     code_ = code_ != 0 ? code_ : kSignalled + number;
     for (const Rank& rank : ranks_) {
@@ -225,13 +231,19 @@ class Launch {
     }
   }
 
-  /// Ends ranks that have not ended although another one has failed.
+  /// Ends ranks that have not ended although another one has failed: those that are stopped at once.
   void end_late() {
     const auto late = Clock::now() - failed_at_;
-    if (late < kToFail) return;
+    for (const Rank& rank : ranks_) {
+      if (!rank.is_running || !rank.is_stopped) continue;
+      is_ending_ = true;
+      kill(rank.process, SIGKILL);
+    }
+    const auto patience = is_preempted_ ? kToSave : kToFail;
+    if (late < patience) return;
     is_ending_ = true;
     for (const Rank& rank : ranks_) {
-      if (rank.is_running) kill(rank.process, late < kToFail + kToEnd ? SIGTERM : SIGKILL);
+      if (rank.is_running) kill(rank.process, late < patience + kToEnd ? SIGTERM : SIGKILL);
     }
   }
 
@@ -241,6 +253,7 @@ class Launch {
   std::vector<Rank> ranks_;
   int code_ = 0;  // of the first rank that has failed
   bool is_ending_ = false;
+  bool is_preempted_ = false;  // asked to end by SIGTERM, so that the ranks may save
   Clock::time_point failed_at_;
 };
 
