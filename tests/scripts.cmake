@@ -35,7 +35,10 @@ if(TSL_PYTHON)
   if(TARGET tsl_gloo)
     tsl_script_test(ranks ${TSL_PYTHON} tests/ranks/run.py ${PROJECT_BINARY_DIR})
     tsl_script_test(ranks_random ${TSL_PYTHON} tests/ranks/random_programs.py ${PROJECT_BINARY_DIR} 50)
-    set_tests_properties(ranks ranks_random PROPERTIES COST 60)
+    # Drawn faults, and kills while ranks save: more in tools/check --long ranks.
+    tsl_script_test(ranks_faults ${TSL_PYTHON} tests/ranks/faults.py ${PROJECT_BINARY_DIR} --count 10)
+    tsl_script_test(ranks_killed ${TSL_PYTHON} tests/ranks/checkpoints.py ${PROJECT_BINARY_DIR} --count 10)
+    set_tests_properties(ranks ranks_random ranks_faults ranks_killed PROPERTIES COST 60)
   endif()
   # Programs that are killed, or lose their power, as they save: at more moments in tools/check --long saves.
   tsl_script_test(killed_saves ${TSL_PYTHON} tests/files/killed_saves.py $<TARGET_FILE:tsl>)

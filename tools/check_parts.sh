@@ -132,10 +132,13 @@ part_tsan() {
   build/tsan/tests/soak 600
 }
 
-# ranks: 2,000 random programs of two and three ranks, or TSL_RANDOM_PROGRAMS, from a new seed on
+# ranks: 2,000 random programs of two and three ranks, or TSL_RANDOM_PROGRAMS, 200 faults and 50 kills while ranks save, from
+# a new seed on
 part_ranks() {
   build release -DCMAKE_BUILD_TYPE=Release -- tsl
   python3 tests/ranks/random_programs.py build/release "${TSL_RANDOM_PROGRAMS:-2000}" "${TSL_RANDOM_FIRST:-$((RANDOM * 32768 + RANDOM))}"
+  python3 tests/ranks/faults.py build/release --count 200 --seed "${TSL_RANDOM_FIRST:-$((RANDOM * 32768 + RANDOM))}"
+  python3 tests/ranks/checkpoints.py build/release --count 50 --seed "${TSL_RANDOM_FIRST:-$((RANDOM * 32768 + RANDOM))}"
 }
 
 # run_random PART CASE COUNT: runs so many random programs, or TSL_RANDOM_PROGRAMS, from a new seed on, or TSL_RANDOM_FIRST;

@@ -16,19 +16,48 @@ namespace {
 
 /// Functions whose result does not depend on their arguments alone, and those that need more arguments than have a
 /// name.
-const std::set<std::string> kOthers = {"args",       "assert",       "clock",
-                                       "counters",   "error",        "help",
-                                       "load",       "print",        "save",
-                                       "read_text",  "seed",         "write_text",
-                                       "einsum",     "vjp",          "nn.batches",
-                                       "explain",    "profile",      "with_range",
-                                       "recompile",  "wait",         "bench",
-                                       "read_lines", "append_text",  "exists",
-                                       "list_files", "input",        "eprint",
-                                       "exit",       "env",          "now",
-                                       "parse_args", "random_state", "set_random_state",
-                                       "read_bytes", "write_bytes",  "mkdir",
-                                       "sleep"};
+const std::set<std::string> kOthers = {"args",
+                                       "assert",
+                                       "clock",
+                                       "counters",
+                                       "error",
+                                       "help",
+                                       "load",
+                                       "print",
+                                       "save",
+                                       "read_text",
+                                       "seed",
+                                       "write_text",
+                                       "einsum",
+                                       "vjp",
+                                       "nn.batches",
+                                       "explain",
+                                       "profile",
+                                       "with_range",
+                                       "recompile",
+                                       "wait",
+                                       "bench",
+                                       "read_lines",
+                                       "append_text",
+                                       "exists",
+                                       "list_files",
+                                       "input",
+                                       "eprint",
+                                       "exit",
+                                       "env",
+                                       "now",
+                                       "parse_args",
+                                       "random_state",
+                                       "set_random_state",
+                                       "read_bytes",
+                                       "write_bytes",
+                                       "mkdir",
+                                       "sleep",
+                                       "load_rows",
+                                       "load_shapes",
+                                       "line_starts",
+                                       "parallel.save_checkpoint",
+                                       "parallel.load_checkpoint"};
 
 /// An argument that fits a parameter, by "function.parameter", else by "parameter".
 const std::map<std::string, std::string> kFitting = {
@@ -90,6 +119,19 @@ const std::map<std::string, std::string> kFitting = {
     {"strings", "[\"a\", \"b\"]"},
     {"record", "{a: 1, b: 2}"},
     {"key", "1"},
+    {"parallel.dropout.key", "1"},
+    {"parallel.loader.source", "arange(4)"},
+    {"parallel.loader.window", "1"},
+    {"parallel.loader.last", "\"drop\""},
+    {"parallel.sharded_init.p", "ones([2])"},
+    {"parallel.sharded_init.init", "optim.adam_init"},
+    {"masters", "true"},
+    {"parallel.sharded.p", "ones([2])"},
+    {"parallel.sharded.step", "fn(p, g, s) = optim.adam(p, g, s)"},
+    {"parallel.sharded.opt", "parallel.sharded_init(optim.adam_init, ones([2]))"},
+    {"parallel.accumulate.f", "fn(p, x) = sum(p * x)"},
+    {"parallel.accumulate.p", "ones([2])"},
+    {"parallel.accumulate.batches", "[(ones([2]),)]"},
     {"has.key", "\"a\""},
     {"get.key", "\"a\""},
     {"remove.key", "\"a\""},
@@ -732,6 +774,7 @@ const std::set<std::string> kNumbers = {"linspace.start",
                                         "optim.inverse_sqrt.step",
                                         "optim.cosine_restarts.step",
                                         "optim.one_cycle.step",
+                                        "parallel.sharded.step",
                                         "random_binomial.n",
                                         "random_negative_binomial.n"};
 
@@ -766,7 +809,8 @@ std::string outcome(Session& s, const std::string& call) {
   try {
     s.printed.clear();
     const std::string value =
-        s.eval("import nn\nimport optim\nimport science\nimport plot\nimport world\nseed(1)\nrepr(" + call + ")");
+        s.eval("import nn\nimport optim\nimport science\nimport plot\nimport world\nimport parallel\nseed(1)\nrepr(" +
+               call + ")");
     return s.printed + value;
   } catch (const Failure& failure) {
     CHECK(failure.error().message.find("internal error") == std::string::npos);
@@ -830,8 +874,9 @@ TEST_CASE("an argument that its parameter does not take is refused by name, with
         const bool is_number = given.is(Tag::tensor) && given.tensor().rank() == 0;  // which is read where one fits
         if (is_number && fits(parameters[at], s.engine.run("value.tsl", std::string(value) + ".item()"))) continue;
         for (const bool by_name : {false, true}) {
-          const std::string call = "import nn\nimport optim\nimport science\nimport plot\nimport world\n" +
-                                   call_with(callee, at, value, by_name);
+          const std::string call =
+              "import nn\nimport optim\nimport science\nimport plot\nimport world\nimport parallel\n" +
+              call_with(callee, at, value, by_name);
           INFO(call);
           const Error e = s.error(call);
           const std::string name = callee.name.substr(callee.name.find('.') + 1);
@@ -854,7 +899,8 @@ TEST_CASE("an error of a function in TSL does not speak of its insides") {
     for (size_t at = 0; at < callee.signature->parameters.size(); ++at) {
       for (const char* value : kValues) {
         const std::string call =
-            "import nn\nimport optim\nimport science\nimport plot\nimport world\n" + call_with(callee, at, value, true);
+            "import nn\nimport optim\nimport science\nimport plot\nimport world\nimport parallel\n" +
+            call_with(callee, at, value, true);
         INFO(call);
         try {
           s.engine.run("call.tsl", call);
@@ -863,7 +909,7 @@ TEST_CASE("an error of a function in TSL does not speak of its insides") {
           CHECK(e.message.find("has no field") == std::string::npos);
           CHECK(e.message.find("does not take") == std::string::npos);
           CHECK(s.engine.sources().get(e.span.source).name() == "call.tsl");
-          CHECK(s.line_of(e) == 6);
+          CHECK(s.line_of(e) == 7);
         }
       }
     }

@@ -75,7 +75,7 @@ TEST_CASE("tsl doc has an entry for each name of the language, each option and e
   Engine engine(options);
   for (const std::string& name : engine.builtins().names())
     has("builtins.md", "\n## " + in_markdown(name) + "\n\n```text\n");
-  for (const char* module : {"nn", "optim", "plot", "science", "world"}) {
+  for (const char* module : {"nn", "optim", "parallel", "plot", "science", "world"}) {
     const Value value = engine.run("<test>", std::string("import ") + module + "\n" + module);
     for (const auto& [name, cell] : value.as<Module>().exports) {
       if (cell->value.is(Tag::function) && name->front() != '_')

@@ -24,11 +24,21 @@ COLLECTIVES = (
     "grad(fn(y) = sum(world.all_sum(tanh(y)) * {c}))({x})", "grad(fn(y) = sum(world.all_gather(y) ** 2 * {c}))({x})",
     "grad(fn(y) = sum(world.broadcast(y * y) * {c}))({x})", "grad(fn(y) = sum(world.send_receive(y) ** 3))({x})",
     "grad(fn(y) = sum(world.all_max(y) * {c}))({x})", "f32(world.all_sum(bf16({x})))", "f32(world.all_mean(f16({x})))",
+    "parallel.value_and_grad(fn(p, y) = sum(tanh(p * y)), bucket: {bucket})({x}, {x} + 1.0)[1]",
+    "parallel.value_and_grad(fn(p) = sum(p.a * p.b[0]) * {c}, bucket: {bucket})({{a: {x}, b: [{x} * 2.0, nil]}})[1].b[0]",
+    "parallel.accumulate(fn(p, y) = sum(p * y), {x}, [({x},), ({x} * 2.0,)], bucket: {bucket})[1]",
+    "parallel.sharded(fn(p, g, s) = optim.sgd(p, g, s, lr: 0.1), {x}, {x} * 0.5, parallel.sharded_init(optim.sgd_init, {x}))[0]",
+    "parallel.sharded(fn(p, g, s) = optim.adam(p, g, s, lr: 0.1), {{a: {x}, b: nil, c: [{x}[:1]]}}, {{a: {x}, b: nil, c: nil}}, "
+    "parallel.sharded_init(optim.adam_init, {{a: {x}, b: nil, c: [{x}[:1]]}}), bucket: {bucket})[0].a",
+    "f32(parallel.sharded(fn(p, g, s) = optim.adamw(p, g, s, lr: 0.1), bf16({x}), bf16({x}), "
+    "parallel.sharded_init(optim.adamw_init, bf16({x})))[0])",
+    "parallel.loader({x}, size: world.size, seed: 3, last: \"drop\").batch(k) * ones([len({x})])",
     "f32(world.all_sum(int_of({x})))", "world.all_sum({x}[::-1])", "world.all_sum(big({x}))[:len({x})]",
 )
 ORDINARY = (
     "{x} * {c} + 0.25", "tanh({x})", "{x} + world.rank", "where({x} > {c}, {x}, -{x})", "{x} - mean({x})", "cumsum({x}) * 0.1",
     "{x}[::-1]", "maximum({x}, {c})", "softmax({x}, axis: 0)", "{x} / (1.0 + abs({x}))", "{x} * randn([len({x})])",
+    "parallel.dropout({x}, 0.25, key: k)", "parallel.dropout({x}, 0.5, key: fold_in(k, 3))",
 )
 
 
@@ -38,7 +48,7 @@ class Program:
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.fails_alone = self.random.random() < 0.1
-        self.lines = ["import world", f"seed({seed})", "fn int_of(x) = i64(clamp(x * 8.0, -99.0, 99.0))",
+        self.lines = ["import world", "import parallel", "import optim", f"seed({seed})", "fn int_of(x) = i64(clamp(x * 8.0, -99.0, 99.0))",
                       "fn big(x) = x[arange(20_000) % len(x)]"]
         functions = self.random.randint(1, 3)
         for number in range(functions):

@@ -1,5 +1,6 @@
 """Runs the scripts beside this file as 1, 2 and 3 ranks, on every tier, and compares what rank 0 prints with their
-comments "# expect:"; then faults: ranks that fail, end, hang or do different things.
+comments "# expect:"; then faults: ranks that fail, end, hang, are asked to
+end or do different things; and the example.
 
     python3 tests/ranks/run.py BUILD [NAME...]
 """
@@ -172,6 +173,64 @@ def check_interrupt(program, report):
         report.check("Ctrl-C: time", time.monotonic() - begin < SOON, errors)
 
 
+PREEMPTED = """import parallel
+import world
+var (state, _) = parallel.load_checkpoint(args()[0], {step: 0, w: zeros([3])})
+if world.rank == 0 { eprint("from", state.step) }
+while state.step < 1000 {
+  state = {step: state.step + 1, w: world.all_mean(state.w + world.rank)}
+  sleep(0.05)
+  if world.ending() {
+    parallel.save_checkpoint(args()[0], state)
+    if world.rank == 0 { eprint("saved", state.step) }
+    exit(143)
+  }
+}
+"""
+
+
+def check_preemption(program, report):
+    """SIGTERM to the launcher, or to one rank, lets the ranks save and end; without a question it ends them at once."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(folder, "train.tsl")
+        script.write_text(PREEMPTED)
+        saved = 0
+        for to_all in (True, False):
+            process = subprocess.Popen([program, "--ranks", "2", str(script), folder], stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.PIPE, text=True)
+            report.check("preemption: it goes on", process.stderr.readline() == f"from {saved}\n")
+            time.sleep(0.5)
+            os.kill(process.pid if to_all else rank_of(process, 1), signal.SIGTERM)
+            _, errors = process.communicate(timeout=LIMIT)
+            report.check("preemption: exit code", process.returncode == 143, f"{process.returncode}\n{errors}")
+            report.check("preemption: errors", errors.startswith("saved ") and errors.count("\n") == 1, errors)
+            saved = int(errors.split()[1]) if errors.startswith("saved ") else 0
+            report.check("preemption: step", saved > 0, errors)
+        script.write_text('import world\nworld.barrier()\nif world.rank == 0 { eprint("waits") }\nsleep(100)\n')
+        process, _ = start(program, script)
+        begin = time.monotonic()
+        process.terminate()
+        process.communicate(timeout=LIMIT)
+        report.check("SIGTERM: exit code", process.returncode == 143, str(process.returncode))
+        report.check("SIGTERM: time", time.monotonic() - begin < SOON)
+
+
+def check_example(program, report):
+    """The example trains as two ranks, and goes on from its checkpoint as one."""
+    root = HERE.parent.parent
+    with tempfile.TemporaryDirectory() as folder:
+        def train(ranks, steps):
+            arguments = ["--ranks", str(ranks), "examples/parallel_gpt.tsl", "--steps", str(steps), "--batch", "4",
+                         "--context", "8", "--layers", "1", "--every", "10", "--checkpoints", folder]
+            code, out, err, _ = run(program, arguments, cwd=root)
+            report.check(f"the example: {ranks} ranks", code == 0 and not err, f"{code}\n{out}{err}")
+            return out
+        out = train(2, 20)
+        losses = [float(number) for number in re.findall(r"loss ([0-9.]+)", out)]
+        report.check("the example: it learns", len(losses) == 3 and losses[-1] < losses[0], out)
+        report.check("the example: it goes on", "1 rank, from step 20" in train(1, 30), out)
+
+
 # With what names the run, so that what starts the ranks may have shells between them and itself.
 TORCHRUN = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_PORT": str(os.getpid()), "TORCHELASTIC_RUN_ID": "test"}
 
@@ -249,6 +308,8 @@ def main():
         check_faults(program, report)
         check_silence(program, report)
         check_interrupt(program, report)
+        check_preemption(program, report)
+        check_example(program, report)
         check_launchers(program, report)
         check_killed_run(program, report)
         check_python(report, pathlib.Path(sys.argv[1]).resolve())

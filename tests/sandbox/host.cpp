@@ -106,11 +106,13 @@ class Host {
 int main() {
   Host host;
   host.run(
-      "sum(ones([1000, 1000]))\nimport nn\nimport optim\nimport science\nimport plot\nimport world");  // starts the
-                                                                                                       // threads
+      "sum(ones([1000, 1000]))\nimport nn\nimport optim\nimport science\nimport plot\nimport world\nimport "
+      "parallel");  // starts the
+                    // threads
   access("/tsl-sandbox-begin", F_OK);
   std::set<std::string> functions = host.builtins();
-  for (const char* module : {"nn", "optim", "science", "plot", "world"}) functions.merge(host.members(module));
+  for (const char* module : {"nn", "optim", "science", "plot", "world", "parallel"})
+    functions.merge(host.members(module));
   for (const std::string& function : functions) host.call(function);
   for (const char* source : {"import \"/etc/passwd\" as a", "import \"./a.tsl\" as a", "import os", "import socket"})
     host.run(source);

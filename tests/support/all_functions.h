@@ -24,7 +24,7 @@ inline std::vector<Callee> all_functions(Session& s) {
   };
   for (const std::string& name : s.engine.builtins().names())
     add(name, *s.engine.builtins().find(s.engine.names().intern(name)));
-  for (const char* module : {"nn", "optim", "science", "plot", "world"}) {
+  for (const char* module : {"nn", "optim", "science", "plot", "world", "parallel"}) {
     const Value value = s.engine.run("modules.tsl", std::string("import ") + module + "\n" + module);
     for (const auto& [name, cell] : value.as<Module>().exports) {
       if ((*name)[0] != '_') add(std::string(module) + "." + *name, cell->value);
