@@ -209,6 +209,12 @@ typedef struct tsl_config {
   size_t option_count;
   size_t stack_limit; /* bytes of stack below a call that runs on a stack of the host's own, as fibres and coroutines
                          have; default: 0, 256 KiB, which is the least. On a thread's own stack, its size counts */
+  /* The place of this process among those that run one program, for `import world`; all engines of a process share it.
+     TSL_VALUE for numbers that contradict each other, or another place than before. Default: 0 ranks, which is what the
+     environment says where TSL_ALLOW_ENVIRONMENT lets scripts read it, and else one rank */
+  uint32_t rank, ranks;
+  uint32_t local_rank, local_ranks; /* among those of this host; default: 0 of 0, all are on this host */
+  tsl_string rendezvous;            /* a folder that all ranks share, new for each run */
 } tsl_config;
 
 /* Fills in the defaults. Use the macro, which passes the size that the program was compiled with. */

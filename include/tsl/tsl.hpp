@@ -391,6 +391,8 @@ struct Config {
   /// Options of the program: {{"numerics", "fast"}, {"dump", "folder"}}; see tsl_option.
   std::vector<std::pair<std::string, std::string>> options = {};
   size_t stack_limit = 0;
+  uint32_t rank = 0, ranks = 0, local_rank = 0, local_ranks = 0;
+  std::string rendezvous = {};
 };
 
 class Engine {
@@ -412,6 +414,11 @@ class Engine {
     to.host_memory_limit = from.host_memory_limit;
     to.element_limit = from.element_limit;
     to.depth_limit = from.depth_limit;
+    to.rank = from.rank;
+    to.ranks = from.ranks;
+    to.local_rank = from.local_rank;
+    to.local_ranks = from.local_ranks;
+    to.rendezvous = detail::text(from.rendezvous);
     to.user = engine.config_.get();
     if (from.output)
       to.output = [](void* user, tsl_string text) { static_cast<Config*>(user)->output({text.data, text.length}); };

@@ -44,11 +44,13 @@ class Engine:
     load_module(name, importer): returns the source of a module for `import`, or None if it has none.
     options: of the program `tsl`, by their names there: {"numerics": "fast", "tf32": True, "cuda-graphs": False}. Reports that
     they ask for ("profile", "dump", ...) are written by write_reports() and close().
+    rank, ranks, rendezvous: the place of this process among those that run one program, and a new folder that they share, for
+    `import world`; local_rank, local_ranks: among those of this host, where there are several. By default the environment's.
     """
 
     def __init__(self, capabilities=("compile",), *, device="cpu", threads=0, memory_limit=0, source_limit=0, step_limit=0,
                  time_limit=0.0, seed=0, output=None, diagnostics=None, host_memory_limit=0, element_limit=0, depth_limit=0,
-                 load_module=None, logs="", options=None):
+                 load_module=None, logs="", options=None, rank=0, ranks=0, local_rank=0, local_ranks=0, rendezvous=""):
         config = lib.Config()
         self._handle, self._process = lib.EngineHandle(0), os.getpid()
         self._use = _Use()
@@ -72,6 +74,9 @@ class Engine:
         for name, number in (("seed", seed), ("memory_limit", memory_limit), ("source_limit", source_limit),
                              ("step_limit", step_limit), ("host_memory_limit", host_memory_limit), ("element_limit", element_limit)):
             setattr(config, name, lib.whole(number, name))
+        for name, number in (("rank", rank), ("ranks", ranks), ("local_rank", local_rank), ("local_ranks", local_ranks)):
+            setattr(config, name, lib.whole(number, name, bits=32))
+        config.rendezvous, _held_folder = lib.string(rendezvous, "rendezvous")
         config.time_limit = time_limit
         options, _held_too = lib.options(options or {})
         config.options, config.option_count = options, len(options)

@@ -96,7 +96,8 @@ class Config(Structure):
                 ("host_memory_limit", c_uint64), ("element_limit", c_uint64), ("depth_limit", c_uint32),
                 ("load_module", LoadModule), ("allocate", Allocate), ("deallocate", Deallocate), ("run_tasks", RunTasks),
                 ("logs", String), ("options", POINTER(Option)), ("option_count", c_size_t),
-                ("stack_limit", c_size_t)]
+                ("stack_limit", c_size_t), ("rank", c_uint32), ("ranks", c_uint32), ("local_rank", c_uint32),
+                ("local_ranks", c_uint32), ("rendezvous", String)]
 
 
 class ErrorInfo(Structure):

@@ -18,6 +18,7 @@
 #include "engine/option_table.h"
 #include "engine/run_reports.h"
 #include "tensor/device_names.h"
+#include "world/group.h"
 
 namespace tsl::api {
 
@@ -83,12 +84,31 @@ EngineOptions options_of(const tsl_config& config) {
 
 }  // namespace
 
+namespace {
+
+/// Sets the place of the process among ranks, if the host program states it. Throws Failure (value).
+void set_place(const tsl_config& config) {
+  if (config.ranks == 0 && config.rank == 0) return;
+  const bool is_one_host = config.local_ranks == 0;
+  world::Membership place;
+  place.rank = static_cast<int>(config.rank);
+  place.size = static_cast<int>(config.ranks);
+  place.local_rank = static_cast<int>(is_one_host ? config.rank : config.local_rank);
+  place.local_size = static_cast<int>(is_one_host ? config.ranks : config.local_ranks);
+  place.launcher = "the host program";
+  place.folder = text_of(config.rendezvous, "config.rendezvous");
+  world::Group::set_place(place);
+}
+
+}  // namespace
+
 Host::Host(uint64_t id, const tsl_config& config)
     : id_(id),
       forks_(count_forks()),
       source_limit_(config.source_limit),
       stack_limit_(config.stack_limit),
       handles_(id >> kSlotBits) {
+  set_place(config);
   engine_ = std::make_unique<Engine>(options_of(config));
   const auto writer = [user = config.user](tsl_write write) {
     return [write, user](std::string_view text) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "base/error_names.h"
 #include "base/run_watch.h"
@@ -50,9 +51,54 @@ const Piece* find(std::span<const Piece> pieces, int rank) {
 
 std::atomic<const Group*> Group::known_{nullptr};
 
+namespace {
+
+/// The place that the host program has given.
+struct GivenPlace {
+  std::mutex mutex;
+  std::optional<Membership> place;
+};
+
+GivenPlace& given_place() {
+  static GivenPlace& given = *new GivenPlace;
+  return given;
+}
+
+Membership place_of_process() {
+  GivenPlace& given = given_place();
+  const std::lock_guard lock(given.mutex);
+  if (given.place) return *given.place;
+  return membership_of([](const char* name) -> const char* { return std::getenv(name); });
+}
+
+}  // namespace
+
+void Group::set_place(const Membership& place) {
+  if (place.rank < 0 || place.rank >= place.size || place.local_rank < 0 || place.local_rank >= place.local_size ||
+      place.local_size > place.size)
+    fail(ErrorName::contradicting_ranks, "there is no rank {} of {}, as number {} of {} on its host", place.rank,
+         place.size, place.local_rank, place.local_size);
+  if (place.size > 1 && place.folder.empty())
+    fail(ErrorName::contradicting_ranks, "the {} ranks need a folder in which they find each other", place.size);
+  GivenPlace& given = given_place();
+  const std::lock_guard lock(given.mutex);
+  const Group* const known = known_;
+  const Membership* const present = given.place ? &*given.place : known ? &known->place() : nullptr;
+  if (present && !(*present == place))
+    fail(ErrorName::contradicting_ranks, "this process is rank {} of {} already, and cannot become rank {} of {}",
+         present->rank, present->size, place.rank, place.size);
+  given.place = place;
+}
+
+bool Group::is_placed() {
+  GivenPlace& given = given_place();
+  const std::lock_guard lock(given.mutex);
+  return given.place.has_value();
+}
+
 Group& Group::of_process() {
   // Never destroyed: threads may use it while the process ends.
-  static Group& group = *new Group(membership_of([](const char* name) -> const char* { return std::getenv(name); }));
+  static Group& group = *new Group(place_of_process());
   known_ = &group;
   return group;
 }

@@ -24,6 +24,11 @@ class Group {
   /// Returns the group of this process. The first call reads the environment, and throws Failure if that contradicts
   /// itself. Connects nothing yet.
   static Group& of_process();
+  /// Sets the place of this process, instead of the environment. Throws Failure (value) for one that contradicts
+  /// itself, or another than the process has already.
+  static void set_place(const Membership& place);
+  /// Whether set_place() was called.
+  static bool is_placed();
 
   explicit Group(Membership place);
   ~Group();

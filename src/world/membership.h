@@ -14,6 +14,8 @@ struct Membership {
   /// The folder in which the ranks find each other; all hosts must share it.
   std::string folder;
   bool owns_folder = false;  // it is named by this host's run, and not by kFolderVariable
+
+  bool operator==(const Membership&) const = default;
 };
 
 /// The variable that names the folder.
