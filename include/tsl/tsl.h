@@ -212,9 +212,11 @@ typedef struct tsl_config {
   /* The place of this process among those that run one program, for `import world`; all engines of a process share it.
      TSL_VALUE for numbers that contradict each other, or another place than before. Default: 0 ranks, which is what the
      environment says where TSL_ALLOW_ENVIRONMENT lets scripts read it, and else one rank */
-  uint32_t rank, ranks;
-  uint32_t local_rank, local_ranks; /* among those of this host; default: 0 of 0, all are on this host */
-  tsl_string rendezvous;            /* a folder that all ranks share, new for each run */
+  uint32_t rank;
+  uint32_t ranks;
+  uint32_t local_rank;   /* among those of this host */
+  uint32_t local_ranks;  /* default: 0, all are on this host, and `local_rank` is not looked at */
+  tsl_string rendezvous; /* a folder that all ranks share, new for each run */
 } tsl_config;
 
 /* Fills in the defaults. Use the macro, which passes the size that the program was compiled with. */

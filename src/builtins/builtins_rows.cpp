@@ -101,7 +101,8 @@ template <Value (*kRun)(Context&, std::span<Value>)> Value part_builtin(Context&
 
 constexpr Builtin kRowsRows[] = {
     {"load_rows", "load_rows(path: str, places: array, name: str | nil = nil, device: str | nil = nil)",
-     "x[places] of the tensor x in a .npy file, or of the named one in a .safetensors file; only these rows are read. Any "
+     "x[places] of the tensor x in a .npy file, or of the named one in a .safetensors file; only these rows are read. "
+     "Any "
      "other file is a vector of its bytes, u8",
      part_builtin<run_load_rows>, "host"},
     {"load_shapes", "load_shapes(path: str)",

@@ -47,7 +47,8 @@ class RowReader : public ByteReader {
  private:
   static constexpr uint64_t kPiece = 1 << 22;  // between two looks at whether the run is to stop
 
-  /// Returns how many bytes from the beginning of a row on lie together in the file, if it is not much more than `wanted`.
+  /// Returns how many bytes from the beginning of a row on lie together in the file, if it is not much more than
+  /// `wanted`.
   uint64_t bytes_together(size_t row, uint64_t wanted) const {
     size_t end = row + 1;
     const uint64_t most = std::min(wanted, row_bytes_ + kPiece);
@@ -81,7 +82,8 @@ std::vector<StoredTensor> stored_tensors(const std::string& path) {
   return {{"", {DType::u8}, {static_cast<int64_t>(FileReader(path).left())}, 0}};
 }
 
-Tensor read_rows(const std::string& path, const StoredTensor& stored, std::span<const int64_t> places, Allocator& allocator) {
+Tensor read_rows(const std::string& path, const StoredTensor& stored, std::span<const int64_t> places,
+                 Allocator& allocator) {
   std::vector<int64_t> row = stored.shape, rows = stored.shape;
   row[0] = 1;
   rows[0] = static_cast<int64_t>(places.size());
@@ -98,7 +100,8 @@ std::vector<int64_t> line_starts(const std::string& path) {
   for (int64_t begin = 0; reader.left() > 0;) {
     const auto bytes = static_cast<size_t>(std::min<uint64_t>(reader.left(), piece.size()));
     reader.read(piece.data(), bytes);
-    reserve_counted(starts, static_cast<size_t>(std::count(piece.begin(), piece.begin() + static_cast<int64_t>(bytes), '\n')) + 1);
+    reserve_counted(
+        starts, static_cast<size_t>(std::count(piece.begin(), piece.begin() + static_cast<int64_t>(bytes), '\n')) + 1);
     for (size_t i = 0; i < bytes; ++i) {
       if (piece[i] == '\n') starts.push_back(begin + static_cast<int64_t>(i) + 1);
     }

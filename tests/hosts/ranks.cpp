@@ -20,7 +20,8 @@ tsl::Config config_of(uint32_t rank, uint32_t ranks, const std::string& folder) 
 /// Runs a rank of two. Ends the process as skipped if this build cannot connect any.
 void run(uint32_t rank, const std::string& folder) {
   const auto engine = tsl::Engine::create(config_of(rank, 2, folder)).value();
-  auto sum = engine.run("import world\nf\"{world.rank} of {world.size}: {world.all_sum(tensor(world.rank + 1)).item()}\"");
+  auto sum =
+      engine.run("import world\nf\"{world.rank} of {world.size}: {world.all_sum(tensor(world.rank + 1)).item()}\"");
   if (!sum && sum.error().name == "ranks-unavailable") _exit(kSkipped);
   require(!!sum, sum ? "" : sum.error().message);
   require(sum->as<std::string>().value() == std::to_string(rank) + " of 2: 3", "the ranks add up");
