@@ -18,7 +18,7 @@ std::vector<LoadedKernel> Executable::kernels() const {
 
 std::string to_text(const std::vector<KernelCandidate>& candidates) {
   std::string text;
-  for (const KernelCandidate& each : candidates) {
+  for (const KernelCandidate& each : candidates) {  // bounded: by the table of kernels
     if (!text.empty()) text += ", ";
     text += each.name;
     if (each.is_taken) text += ": taken";

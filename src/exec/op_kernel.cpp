@@ -22,7 +22,7 @@ std::string_view refusal_of(const KernelRow& row, const graph::Node& node) {
 KernelRows::KernelRows() {
   const char* const given = std::getenv("TSL_KERNELS");
   std::string_view left = given ? given : "";
-  while (!left.empty()) {
+  while (!left.empty()) {  // bounded: by a variable of the environment
     const std::string_view one = left.substr(0, left.find(','));
     left.remove_prefix(std::min(one.size() + 1, left.size()));
     const size_t colon = one.find(':');

@@ -52,12 +52,14 @@ class RowReader : public ByteReader {
   uint64_t bytes_together(size_t row, uint64_t wanted) const {
     size_t end = row + 1;
     const uint64_t most = std::min(wanted, row_bytes_ + kPiece);
+    // bounded: by kPiece
     while (end < places_.size() && places_[end] == places_[end - 1] + 1 && (end - row) * row_bytes_ < most) ++end;
     return (end - row) * row_bytes_;
   }
 
   void read_at(char* to, uint64_t count, uint64_t offset) const {
     while (count > 0) {
+      poll_stop();
       const ssize_t bytes = pread(file_, to, std::min(count, kPiece), static_cast<off_t>(offset));
       if (bytes < 0 && errno == EINTR) continue;
       if (bytes < 0) fail_to_load(ErrorName::cannot_read_file, name(), std::strerror(errno));

@@ -261,6 +261,7 @@ std::vector<StoredTensor> stored_in_safetensors(const std::string& path) {
   const std::string header = read_header(file);
   const uint64_t begin = size - file.left();
   std::vector<StoredTensor> tensors;
+  // bounded: by the limit of entries of a file
   for (Entry& entry : HeaderReader(path, file.left()).read(header)) {
     if (entry.why_unread.empty())
       tensors.push_back({std::move(entry.name), entry.format, std::move(entry.shape), begin + entry.begin});
