@@ -98,8 +98,8 @@ bool KernelRows::has_epilogue(const graph::Node& node) const {
 
 std::optional<graph::PaddedProduct> KernelRows::padded(const graph::Node& node) const {
   std::optional<graph::PaddedProduct> larger;
-  for_rows(node, [&](const KernelRow& row, std::string_view) {
-    if (row.padded) larger = row.padded(node);
+  for_rows(node, [&](const KernelRow& row, std::string_view refusal) {
+    if (refusal.empty() && row.padded) larger = row.padded(node);
     return larger.has_value();
   });
   return larger;

@@ -57,6 +57,21 @@ TEST_CASE("the first row that is not refused and installed runs a node") {
         "first (too small), second (not installed, or it has no kernel for these sizes), third: taken, fourth");
 }
 
+TEST_CASE("rows that do not run a product are not asked for its epilogue or padding") {
+  const graph::Graph graph = product();
+  const auto is_asked = [&](std::string_view refusal) {
+    KernelRow asked = row("first", refusal);
+    asked.has_epilogue = [](const graph::Node&) { return true; };
+    asked.padded = [](const graph::Node&) { return std::optional(graph::PaddedProduct()); };
+    KernelRows rows;
+    rows.add({row("none", "too small"), std::move(asked)});
+    CHECK(rows.has_epilogue(graph[1]) == rows.padded(graph[1]).has_value());
+    return rows.has_epilogue(graph[1]);
+  };
+  CHECK(is_asked(""));
+  CHECK_FALSE(is_asked("of integers"));
+}
+
 TEST_CASE("TSL_KERNELS names the row of an op") {
   const graph::Graph graph = product();
   const auto rows_with = [](const char* text) {
