@@ -149,7 +149,7 @@ suffix
   | '(' (argument (',' argument)* ','?)? ')'
   ;
 
-/// f(1, axis: 0)     f(...list)
+/// f(1, axis: 0)     f(...list)     f(...record)
 argument : (NAME ':')? expression | '...' expression ;
 
 /// x[0]     x[1:5]     x[::-1]     x[...]

@@ -389,7 +389,7 @@ uint16_t FunctionCompiler::call_shape(const CallExpr& e, bool is_method) {
   return narrow(proto_->call_shapes.size() - 1 - is_method, e.span, "calls");
 }
 
-/// Compiles f(a, ...xs, k: v): the arguments without names are the items of a list.
+/// Compiles f(a, ...xs, k: v): the arguments without names are the items of a list, those that `...` names a record.
 void FunctionCompiler::spread_call(const CallExpr& e, Reg dst) {
   Scope scope(*this);
   const bool is_method = e.callee->kind == ExprKind::field;
@@ -398,9 +398,12 @@ void FunctionCompiler::spread_call(const CallExpr& e, Reg dst) {
   else into(*e.callee, callee);
   const Reg items = allocate(e.span);
   emit(Opcode::list, e.span, items, items, 0);
+  const Reg fields = allocate(e.span);
+  proto_->record_shapes.push_back(make_ref<RecordKeys>());
+  emit(Opcode::record, e.span, fields, fields, static_cast<uint32_t>(proto_->record_shapes.size() - 1));
   const auto append = [&](Opcode op, const Expr& item) {
     Scope each(*this);
-    emit(op, item.span, items, operand(item));
+    emit(op, item.span, items, operand(item), op == Opcode::append_all ? fields : 0);
   };
   if (is_method) append(Opcode::append, *as<FieldExpr>(*e.callee).object);
   CallShape shape;

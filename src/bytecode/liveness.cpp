@@ -67,7 +67,7 @@ template <class Read, class Write> void visit_ranges(const Proto& proto, const I
       read(i.a, static_cast<uint16_t>(1 + proto.call_shapes[i.b].count()));
       return write(i.a, 1);
     case RangedOpcode::call_spread:
-      read(i.a, static_cast<uint16_t>(2 + proto.call_shapes[i.b].names.size()));
+      read(i.a, static_cast<uint16_t>(3 + proto.call_shapes[i.b].names.size()));
       return write(i.a, 1);
     case RangedOpcode::method: read(static_cast<uint16_t>(i.a + 1), i.b); return write(i.a, 1);
     case RangedOpcode::method_named:

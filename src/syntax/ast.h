@@ -195,7 +195,7 @@ struct Argument {
   Name name;  // null for a positional argument
   Expr* value;
   Span span;
-  bool is_spread = false;  // `...value`: the items of a list, each an argument
+  bool is_spread = false;  // `...value`: the items of a list, or the fields of a record by name
 
   Span name_span() const { return {span.source, span.begin, span.begin + static_cast<uint32_t>(name->size())}; }
 };

@@ -268,7 +268,9 @@ List<Argument> TreeBuilder::arguments(const std::vector<Parser::ArgumentContext*
                 fmt::format("argument '{}' is given twice", *argument.name));
       }
     } else if (!names.empty()) {
-      fail_at(ErrorName::positional_after_named, argument.span, "a positional argument cannot follow a named one");
+      fail_at(ErrorName::positional_after_named, argument.span,
+              argument.is_spread ? "'...' must stand before the named arguments"
+                                 : "a positional argument cannot follow a named one");
     }
     argument.value = expression(context->expression());
     args.push_back(argument);

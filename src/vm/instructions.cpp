@@ -336,12 +336,27 @@ void append(Frame& frame, const Instruction& i) {
   if (i.kills_b()) clear(frame.base[i.b]);
 }
 
+namespace {
+
+/// Adds the fields of a record to the named arguments of a call.
+void add_named(Record& named, const Record& fields) {
+  polled_each(fields.values.size(), kEntryWork, [&](size_t n) {
+    const Name name = fields.keys->names[n];
+    if (named.find(name)) fail(ErrorName::argument_given_twice, "'...' gives the argument '{}' twice", *name);
+    named.set(name, fields.values[n]);
+  });
+}
+
+}  // namespace
+
 void append_all(Context& context, Frame& frame, const Instruction& i) {
-  const Value& source = frame.base[i.b];
+  const Value source = frame.base[i.b];
+  if (i.kills_b()) clear(frame.base[i.b]);
+  if (source.is(Tag::record)) return add_named(frame.base[i.c].as<Record>(), source.as<Record>());
   const bool has_items = items_of(source) || source.is(Tag::range);
   if (!has_items) {
     fail_with(ErrorName::wrong_operand_type,
-              fmt::format("'...' takes a list, a tuple or a range apart, not {}", type_name(source)),
+              fmt::format("'...' takes a list, a tuple, a range or a record apart, not {}", type_name(source)),
               hints_of(source.is(Tag::tensor) ? "`tolist(x)` makes a list of a tensor" : ""));
   }
   Collector items;
@@ -349,7 +364,6 @@ void append_all(Context& context, Frame& frame, const Instruction& i) {
   Value item;
   for (int64_t state = 0; iterate(context, source, state, item);) items.add(std::move(item));
   frame.base[i.a] = make_list(items.take());
-  if (i.kills_b()) clear(frame.base[i.b]);
 }
 
 namespace {

@@ -371,14 +371,16 @@ bool Interpreter::prepare_method(Value* slot, size_t count, const CallShape* sha
   return prepare_call(slot, count, shapes, 0);
 }
 
-/// Calls a function with the items of a list, and named arguments behind it.
+/// Calls a function with the items of a list, then the fields of a record and further arguments by name.
 void Interpreter::call_spread(Frame& frame, const Instruction& i) {
   Value* slot = frame.base + i.a;
   CallShape shape = frame.proto->call_shapes[i.b];
   std::vector<Value> args = slot[1].as<List>().items;
+  const Record& fields = slot[2].as<Record>();
+  const size_t count = args.size() + fields.values.size() + shape.names.size();
   constexpr size_t kMostArguments = 0xFFFF;
-  if (args.size() > kMostArguments)
-    fail(ErrorName::too_many_items, "a call takes at most {} arguments, not {}", kMostArguments, args.size());
+  if (count > kMostArguments)
+    fail(ErrorName::too_many_items, "a call takes at most {} arguments, not {}", kMostArguments, count);
   Value callee = slot[0];
   if (i.extra() != 0) {
     const Name name = frame.proto->names[i.c];
@@ -390,7 +392,9 @@ void Interpreter::call_spread(Frame& frame, const Instruction& i) {
     if (is_member) args.erase(args.begin());
   }
   shape.positional = static_cast<uint16_t>(args.size());
-  args.insert(args.end(), slot + 2, slot + 2 + shape.names.size());
+  args.insert(args.end(), fields.values.begin(), fields.values.end());
+  args.insert(args.end(), slot + 3, slot + 3 + shape.names.size());
+  shape.names.insert(shape.names.begin(), fields.keys->names.begin(), fields.keys->names.end());
   Value result = call(callee, args, shape.names.empty() ? nullptr : &shape);
   frames_.top()->base[i.a] = std::move(result);
 }

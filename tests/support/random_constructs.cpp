@@ -149,7 +149,7 @@ void Generator::append_pattern(Block& out) {
   const std::string first = fresh("p"), others = fresh("p");
   const auto integer = [&] { return expressions_.integer(1); };
   const std::string list = fmt::format("[{}, {}, {}]", integer(), integer(), integer());
-  switch (random_.below(5)) {
+  switch (random_.below(6)) {
     case 0: out.emplace_back(fmt::format("let ({}, ...{}) = {}", first, others, list)); break;
     case 1:
       out.emplace_back(fmt::format("var ({}, {}) = (0, [0])", first, others));
@@ -167,6 +167,13 @@ void Generator::append_pattern(Block& out) {
       out.emplace_back(fmt::format("let {} = {}({{n: {}, m: {}}}, {})", first, others, integer(), list, integer()));
       out.emplace_back(fmt::format("print({})", first));
       return;
+    case 4: {
+      const std::string field = expressions_.of({Kind::tensor, expressions_.any_dtype(), {"2"}}, 1);
+      out.emplace_back(fmt::format("let {} = {{w: {}, n: {}}}", first, field, integer()));
+      out.emplace_back(fmt::format("let {} = fn(k, w, n = 1) = [k + n, w.tolist()]", others));
+      out.emplace_back(fmt::format("print({}({}, ...{}))", others, integer(), first));
+      return;
+    }
     default:
       out.emplace_back(fmt::format("let {} = fn(a, ...b) = [a * {}] + b", others, integer()));
       out.emplace_back(fmt::format("let {} = {}(...{}, {})", first, others, list, integer()));
