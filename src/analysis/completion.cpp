@@ -75,7 +75,10 @@ class Completer {
   }
 
   Completion take() {
-    const auto is_before = [](const Candidate& a, const Candidate& b) { return a.text < b.text; };
+    const auto is_before = [](const Candidate& a, const Candidate& b) {  // a value's own fields before methods
+      const bool is_field = a.kind == CandidateKind::field, is_other = b.kind == CandidateKind::field;
+      return is_field != is_other ? is_field : a.text < b.text;
+    };
     std::stable_sort(candidates_.begin(), candidates_.end(), is_before);
     candidates_.insert(candidates_.begin(), arguments_.begin(), arguments_.end());  // the likeliest come first
     std::vector<Candidate> distinct;
@@ -118,7 +121,7 @@ class Completer {
   void members() {
     const Value* value = meanings_.find(cursor_.path_before(cursor_.tokens().size() - 1));
     if (!value) return;
-    if (value->is(Tag::module)) return add_exports(value->as<Module>());
+    if (value->is(Tag::module)) return add_exports(value->as<Module>(), "(");
     if (value->is(Tag::record)) {
       const Record& record = value->as<Record>();
       for (size_t i = 0; i < record.values.size(); ++i)
@@ -141,8 +144,12 @@ class Completer {
     }
   }
 
-  void add_exports(const Module& module) {
-    for (const auto& [name, cell] : module.exports) add_value(*name, cell->is_set ? &cell->value : nullptr);
+  /// `call`: what follows the name of a function.
+  void add_exports(const Module& module, const char* call) {
+    for (const auto& [name, cell] : module.exports) {
+      const bool is_function = cell->is_set && kind_of(cell->value) == CandidateKind::function;
+      add_value(*name + (is_function ? call : ""), cell->is_set ? &cell->value : nullptr);
+    }
   }
 
   // ---- Modules ---------------------------------------------------------------------------------------------
@@ -159,7 +166,7 @@ class Completer {
     std::string name(cursor_.text_of(token));
     const bool is_file = cursor_.tokens()[token].kind == TokenClass::string;
     if (is_file) name = name.substr(1, name.size() - 2);
-    if (const Ref<Module> module = meanings_.declared().import(name, is_file)) add_exports(*module);
+    if (const Ref<Module> module = meanings_.declared().import(name, is_file)) add_exports(*module, "");
   }
 
   void modules() {

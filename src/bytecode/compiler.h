@@ -23,6 +23,9 @@ struct CompileOptions {
   bool is_library = false;   // a module of the standard library, the prelude included
   std::string_view text{};   // of the source, for the messages of assert; may be empty
   std::string_view name{};   // of the source
+  /// Of an entry of a prompt: called with the value of each expression but the last that ends a line at its top level.
+  /// Null: these values are dropped.
+  const Value* show = nullptr;
 };
 
 /// Compiles a module's top level and all functions in it. `cells` holds the cells of variables that exist already

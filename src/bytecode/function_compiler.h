@@ -140,6 +140,8 @@ class FunctionCompiler {
 
   // function_compiler_statements.cpp
   void block(const ast::Block& block);
+  bool ends_line(const ast::Stmt& s) const;
+  void show(const ast::Expr& e);
   void module_body();
   void prepare_block(const ast::Block& block);
   void prepare_cell(const ast::Variable* v);

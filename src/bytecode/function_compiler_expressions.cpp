@@ -538,11 +538,13 @@ bool FunctionCompiler::comparison(const BinaryExpr& e, bool jump_if, JumpList& t
 void FunctionCompiler::block_value(const Block& block, Reg dst, Span span) {
   Scope scope(*this);
   prepare_block(block);
+  const bool is_entry = module_.options.show && function_.is_module && &block == function_.body;
   const size_t count = block.statements.size();
   for (size_t i = 0; i < count; ++i) {
     const Stmt& s = *block.statements[i];
     if (i + 1 == count && s.kind == StmtKind::expr) return into(*as<ExprStmt>(s).value, dst);
-    statement(s);
+    if (is_entry && ends_line(s)) show(*as<ExprStmt>(s).value);
+    else statement(s);
   }
   load_constant(Value(), dst, span);
 }

@@ -82,6 +82,23 @@ void FunctionCompiler::statement(const Stmt& s) {
   }
 }
 
+/// Whether a statement is an expression that a new line follows, and no `;`.
+bool FunctionCompiler::ends_line(const Stmt& s) const {
+  const std::string_view text = module_.options.text, rest = text.substr(std::min<size_t>(s.span.end, text.size()));
+  const size_t next = rest.find_first_not_of(" \t\r");
+  return s.kind == StmtKind::expr && next != std::string_view::npos && (rest[next] == '\n' || rest[next] == '#');
+}
+
+/// Compiles a call of what shows values.
+void FunctionCompiler::show(const Expr& e) {
+  Scope scope(*this);
+  const Reg callee = allocate(e.span);
+  load_constant(*module_.options.show, callee, e.span);
+  into(e, allocate(e.span));
+  emit(Opcode::call, e.span, callee, 1);
+  emit(Opcode::drop, e.span, callee);
+}
+
 void FunctionCompiler::expression_statement(const Expr& e) {
   Scope scope(*this);
   if (e.kind == ExprKind::if_) return conditional(as<IfExpr>(e), 0, false);

@@ -21,12 +21,16 @@ Value Prompt::run(std::string text, const std::string& path, const std::string& 
   };
   const ModuleLoader::Tree entry =
       engine_.modules().read_entry(name, std::move(text), path, {[this](Name each) { return variable(each); }, all});
-  return run_entry(*entry);
+  return run_entry(*entry, path.empty() && !show_.is_nil() ? &show_ : nullptr);
 }
 
-Value Prompt::run_entry(const ast::Module& entry) {
+/// Runs an entry; `show` is as in CompileOptions.
+Value Prompt::run_entry(const ast::Module& entry, const Value* show) {
+  CompileOptions options;
+  options.export_cells = true;
+  options.show = show;
   try {
-    const Value value = engine_.modules().run(entry, {true, false}, cells_);
+    const Value value = engine_.modules().run(entry, options, cells_);
     publish(entry);
     return value;
   } catch (...) {

@@ -28,6 +28,8 @@ class Prompt {
   std::vector<ast::Variable*> variables() const;
   /// Returns the names that entries have declared, in alphabetical order.
   std::vector<Name> names() const;
+  /// Lets a function show the values of an entry that are not its last; nil: nothing does.
+  void show_with(Value function) { show_ = std::move(function); }
   /// Makes `_` a name of the value in later entries.
   void set_last(Value value);
   /// Forgets all that entries have declared. Functions that other values hold go on to work.
@@ -36,7 +38,7 @@ class Prompt {
   void assign(Name name, Value value);
 
  private:
-  Value run_entry(const ast::Module& entry);
+  Value run_entry(const ast::Module& entry, const Value* show = nullptr);
   void publish(const ast::Module& entry);
   void publish_variable(const ast::Variable& variable);
 
@@ -50,6 +52,7 @@ class Prompt {
   VariableCells cells_;  // of the visible variables
   std::unordered_map<Name, Visible> visible_;
   size_t entries_ = 0;  // so far
+  Value show_;
 };
 
 }  // namespace tsl

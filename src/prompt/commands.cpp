@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <set>
 
 #include <fmt/format.h>
+
+#include <sys/wait.h>
 
 #include "base/error_names.h"
 #include "base/time_text.h"
@@ -34,9 +38,9 @@ std::string show_help(SessionState& state, const std::string& word) {
     state.engine.run_line(state.engine.find(word) ? fmt::format("help({})", word) : "help(" + quoted(word) + ")");
     return "";
   }
-  std::string text = "?NAME or help(NAME) tells about a value, help(\"WORD\") searches, Tab completes.\n";
+  std::string text = "NAME? or help(NAME) tells about a value, help(\"WORD\") searches, Tab completes.\n";
   for (const Command& command : commands()) text += fmt::format("  :{:<9} {}\n", command.name, command.help);
-  return text;
+  return text + "  !COMMAND   runs a command of the shell\n";
 }
 
 std::string show_type(SessionState& state, const std::string& code) {
@@ -88,6 +92,8 @@ std::string run_bench(SessionState& state, const std::string& code) {
 }
 
 std::string show_memory(SessionState& state, const std::string&) { return memory_text(state.engine); }
+
+std::string show_variables(SessionState& state, const std::string&) { return variables_text(state.engine); }
 
 // ---- Compiled code ---------------------------------------------------------------------------------
 
@@ -148,6 +154,27 @@ std::string save(SessionState& state, const std::string& path) {
   return fmt::format("{} entries\n", state.entered.size());
 }
 
+std::string change_folder(SessionState&, const std::string& path) {
+  const char* const home = std::getenv("HOME");
+  const bool is_in_home = home && (path == "~" || path.starts_with("~/"));
+  std::error_code failed;
+  if (!path.empty()) std::filesystem::current_path(is_in_home ? home + path.substr(1) : path, failed);
+  if (failed) {
+    const bool is_missing = failed == std::errc::no_such_file_or_directory;
+    fail(is_missing ? ErrorName::file_not_found : ErrorName::cannot_read_file, "cannot go to {}: {}", path,
+         failed.message());
+  }
+  return std::filesystem::current_path().string() + "\n";
+}
+
+/// Runs a command of the shell on the terminal. Returns what to say of its end.
+std::string run_in_shell(const std::string& command) {
+  std::cout << std::flush;
+  const int status = std::system(command.c_str());
+  if (WIFEXITED(status) && WEXITSTATUS(status) != 0) return fmt::format("ended with {}\n", WEXITSTATUS(status));
+  return WIFSIGNALED(status) ? fmt::format("ended by signal {}\n", WTERMSIG(status)) : "";
+}
+
 std::string reset(SessionState& state, const std::string&) {
   state.engine.prompt().reset();
   state.engine.modules().forget_files();
@@ -172,6 +199,7 @@ constexpr Command kCommands[] = {
     {"time", Takes::expression, true, "how long an expression takes", show_time},
     {"profile", Takes::expression, true, "where the time of an expression goes", run_profile},
     {"bench", Takes::expression, true, "how long an expression takes when it runs again and again", run_bench},
+    {"vars", Takes::nothing, false, "the variables, and what kind of value each has", show_variables},
     {"mem", Takes::nothing, false, "the device's memory, and which variables hold it", show_memory},
     {"explain", Takes::expression, false, "what was compiled for a function, and why as it was", show_explanation},
     {"graph", Takes::expression, true, "the graphs of a compiled function", show_graph},
@@ -180,6 +208,7 @@ constexpr Command kCommands[] = {
     {"load", Takes::file, true, "runs a file as if it were typed", load_file},
     {"reload", Takes::nothing, false, "imports the imported files again, and runs the loaded ones", reload},
     {"save", Takes::file, true, "writes what was typed as a script", save},
+    {"cd", Takes::file, false, "the folder that file names start from; with a name, goes there", change_folder},
     {"reset", Takes::nothing, false, "forgets all variables", reset},
     {"device", Takes::word, false, "where tensors are made; with a name (cpu, cuda:1), from now on", choose_device},
     {"quit", Takes::nothing, false, "leaves, as Ctrl-D and exit do", quit},
@@ -202,6 +231,8 @@ const Command* find_command(std::string_view name) {
 
 std::string run_command(SessionState& state, std::string_view entry) {
   const std::string text = without_blanks(entry);
+  if (text[0] == '!') return run_in_shell(text.substr(1));
+  if (const std::string_view name = asked_name(text); !name.empty()) return show_help(state, std::string(name));
   if (text[0] == '?') return show_help(state, without_blanks(std::string_view(text).substr(1)));
   const size_t end = std::min(text.find_first_of(kBlanks), text.size());
   const std::string name = text.substr(1, end - 1), argument = without_blanks(std::string_view(text).substr(end));

@@ -19,7 +19,8 @@ Completion texts_of(analysis::Completion found, size_t part) {
 }
 
 Completion complete_command(analysis::Names& names, std::string_view text) {
-  const size_t first = text.find_first_of(":?");
+  const size_t first = text.find_first_of(kCommandMarks);
+  if (text[first] == '!') return texts_of(analysis::complete_file(names, text, text.find_last_of(" !") + 1), 0);
   const size_t blank = text.find(' ', first);
   if (blank == std::string_view::npos && text[first] == ':') {
     Completion completion{first, {}};

@@ -17,7 +17,19 @@ std::string without_blanks(std::string_view text) {
 
 bool is_command(std::string_view entry) {
   const size_t first = entry.find_first_not_of(kBlanks);
-  return first != std::string_view::npos && (entry[first] == ':' || entry[first] == '?');
+  if (first == std::string_view::npos) return false;
+  return kCommandMarks.find(entry[first]) != std::string_view::npos || !asked_name(entry).empty();
+}
+
+std::string_view asked_name(std::string_view entry) {
+  const size_t begin = entry.find_first_not_of(kBlanks), end = entry.find_last_not_of(kBlanks);
+  if (begin == std::string_view::npos || entry[end] != '?') return "";
+  const std::string_view name = entry.substr(begin, end - begin);
+  for (const TextToken& token : tokens_of(name)) {
+    const bool is_part = token.kind == TokenClass::name || name.substr(token.begin, token.end - token.begin) == ".";
+    if (!is_part) return "";
+  }
+  return name.find_first_of(kBlanks) == std::string_view::npos ? name : "";
 }
 
 namespace {
@@ -60,7 +72,22 @@ std::string_view without_semicolon(std::string_view code) {
   return code.substr(0, end);
 }
 
-bool is_complete(const std::string& entry) { return is_command(entry) || !is_incomplete(without_prompts(entry)); }
+namespace {
+
+/// Whether the last line is documentation, which belongs to the function behind it.
+bool ends_in_documentation(std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  const std::string line = without_blanks(text.substr(text.rfind('\n') + 1));  // npos + 1: the first line
+  return line.starts_with("##") && !line.starts_with("###");
+}
+
+}  // namespace
+
+bool is_complete(const std::string& entry) {
+  if (is_command(entry)) return true;
+  const std::string code = without_prompts(entry);
+  return !is_incomplete(code) && !ends_in_documentation(code);
+}
 
 size_t indentation_after(std::string_view text) {
   std::vector<uint32_t> open;  // where the open brackets are

@@ -9,6 +9,7 @@ namespace tsl::prompt {
 inline constexpr size_t kIndent = 2;  // columns for each open bracket
 
 inline constexpr std::string_view kBlanks = " \t\n";
+inline constexpr std::string_view kCommandMarks = ":?!";  // what a command begins with
 
 /// Returns the text without blanks at its ends.
 std::string without_blanks(std::string_view text);
@@ -20,10 +21,13 @@ std::string without_prompts(std::string_view text);
 /// Returns the code without a `;` at its end, and without comments behind it.
 std::string_view without_semicolon(std::string_view code);
 
-/// Whether the entry is a command, `:time f()` or `?sum`.
+/// Whether the entry is a command: `:time f()`, `?sum`, `sum?` or `!ls`.
 bool is_command(std::string_view entry);
 
-/// Whether Enter ends the entry: it does unless the parser expects more.
+/// Returns the name that an entry `name?` asks about; "" if it is no such entry.
+std::string_view asked_name(std::string_view entry);
+
+/// Whether Enter ends the entry: it does unless the parser expects more, or what its last line documents with `##`.
 bool is_complete(const std::string& entry);
 
 /// Returns how many blanks a line after this text begins with: those of the line with the innermost open bracket, and

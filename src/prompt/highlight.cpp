@@ -64,8 +64,10 @@ std::vector<Style> highlight(std::string_view entry, size_t cursor,
   };
   size_t begin = 0;  // of the code
   if (is_command(entry)) {
-    begin = std::min(entry.find_first_of(" \n", entry.find_first_of(":?")), entry.size());
+    const size_t mark = entry.find_first_of(kCommandMarks);
+    begin = std::min(entry.find_first_of(" \n", mark), entry.size());
     fill(0, begin, Style::keyword);
+    if (entry[mark] == '!') return styles;
   }
   std::vector<TextToken> tokens = tokens_of(entry.substr(begin));
   for (TextToken& token : tokens) {

@@ -79,6 +79,19 @@ std::string guards_text(Engine& engine, const Value& function) {
   return text;
 }
 
+std::string variables_text(Engine& engine) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  size_t width = 0;
+  for (const Name name : engine.prompt().names()) {
+    if (*name == "_") continue;  // the last value, which no entry has declared
+    rows.emplace_back(*name, type_text(*engine.prompt().find(name)));
+    width = std::max(width, name->size());
+  }
+  std::string text = rows.empty() ? "no variables\n" : "";
+  for (const auto& [name, type] : rows) text += fmt::format("{:<{}}  {}\n", name, width, type);
+  return text;
+}
+
 std::string memory_text(Engine& engine) {
   const Device device = engine.runtime().default_device();
   const Counters counters = engine.runtime().counters(device);

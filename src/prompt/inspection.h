@@ -16,6 +16,9 @@ std::string graphs_text(Engine& engine, const Value& function);
 std::string kernels_text(Engine& engine, const Value& function);
 std::string guards_text(Engine& engine, const Value& function);
 
+/// Formats the variables of the session, each with its type and shape.
+std::string variables_text(Engine& engine);
+
 /// Formats the memory of the device that tensors are made on, then the variables that hold most of it.
 std::string memory_text(Engine& engine);
 

@@ -104,6 +104,7 @@ void LineEditor::bind_keys() {
       {L"tsl-down", &call<&LineEditor::down>, {L"\\e[B", L"\\eOB", L"^N"}},
       {L"tsl-begin", &call<&LineEditor::to_line_begin>, {L"^A", L"\\e[H", L"\\eOH", L"\\e[1~"}},
       {L"tsl-end", &call<&LineEditor::to_line_end>, {L"^E", L"\\e[F", L"\\eOF", L"\\e[4~"}},
+      {L"tsl-right", &call<&LineEditor::right>, {L"\\e[C", L"\\eOC"}},
       {L"tsl-paste", &call<&LineEditor::paste>, {L"\\e[200~"}},
       {L"tsl-pasted", &call<&LineEditor::ignore>, {L"\\e[201~"}},  // the end of a paste that was interrupted
       {L"tsl-undo", &call<&LineEditor::undo>, {L"^_"}},
@@ -121,9 +122,9 @@ void LineEditor::bind_keys() {
     el_wset(editor_, EL_BIND, key, L"ed-insert", nullptr);
   }
   constexpr const wchar_t* kOfLibedit[][2] = {
-      {L"\\e[C", L"ed-next-char"},     {L"\\eOC", L"ed-next-char"},    {L"\\e[D", L"ed-prev-char"},
-      {L"\\eOD", L"ed-prev-char"},     {L"\\e[1;5C", L"em-next-word"}, {L"\\e[1;5D", L"ed-prev-word"},
-      {L"^W", L"ed-delete-prev-word"}, {L"^R", L"em-inc-search-prev"}, {L"^S", L"em-inc-search-next"},
+      {L"\\e[D", L"ed-prev-char"},    {L"\\eOD", L"ed-prev-char"},     {L"\\e[1;5C", L"em-next-word"},
+      {L"\\e[1;5D", L"ed-prev-word"}, {L"^W", L"ed-delete-prev-word"}, {L"^R", L"em-inc-search-prev"},
+      {L"^S", L"em-inc-search-next"},
   };
   for (const auto& [key, name] : kOfLibedit) el_wset(editor_, EL_BIND, key, name, nullptr);
 }
@@ -192,7 +193,16 @@ unsigned char LineEditor::to_line_begin() {
 
 unsigned char LineEditor::to_line_end() {
   const EditState now = state();
+  if (take_suggestion(now)) return CC_REFRESH;
   move_to(line_end(now.text, now.cursor));
+  return CC_REFRESH;
+}
+
+unsigned char LineEditor::right() {
+  const EditState now = state();
+  if (take_suggestion(now)) return CC_REFRESH;
+  if (now.cursor == now.text.size()) return CC_ERROR;
+  el_cursor(editor_, 1);
   return CC_REFRESH;
 }
 
@@ -283,6 +293,25 @@ bool LineEditor::move_line(bool is_up) {
   return true;
 }
 
+/// Returns how the newest entry goes on that begins with the text, if that is one line. Without colours, and within the
+/// text, it could not be told from what was typed.
+std::string LineEditor::suggestion(const EditState& state) const {
+  if (!screen_.has_color() || state.text.empty() || state.cursor != state.text.size()) return "";
+  const std::vector<std::string>& entries = history_.entries();
+  const auto goes_on = [&](const std::string& entry) {
+    return entry.size() > state.text.size() && entry.starts_with(state.text) &&
+           entry.find('\n', state.text.size()) == std::string::npos;
+  };
+  const auto found = std::find_if(entries.rbegin(), entries.rend(), goes_on);
+  return found == entries.rend() ? "" : found->substr(state.text.size());
+}
+
+bool LineEditor::take_suggestion(const EditState& state) {
+  const std::string rest = suggestion(state);
+  insert(rest);
+  return !rest.empty();
+}
+
 /// Shows the next older or newer entry that begins with what was typed before the cursor.
 unsigned char LineEditor::recall(bool is_older) {
   const std::vector<std::string>& entries = history_.entries();
@@ -343,6 +372,7 @@ bool LineEditor::read(std::string& entry) {
     const wchar_t* line = el_wgets(editor_, &count);
     Picture last = picture(line ? EditState{to_utf8({line, static_cast<size_t>(count - 1)}), 0} : state());
     last.below.clear();
+    last.suggestion.clear();
     entry = without_prompts(last.text);
     screen_.finish(last);
     if (line) break;
@@ -423,18 +453,20 @@ Picture LineEditor::picture(const EditState& state) const {
     picture.text.resize(at);
   }
   picture.cursor = std::min(state.cursor, picture.text.size());
+  picture.suggestion = suggestion(state);
   picture.styles = highlight(picture.text, picture.cursor, [&](std::string_view name) {
     return engine_.builtins().contains(engine_.names().intern(name));
   });
   return picture;
 }
 
-/// Formats candidates in columns that fit a narrow terminal.
+/// Formats candidates in columns that fit the terminal.
 std::string LineEditor::columns_text(const std::vector<std::string>& candidates) const {
-  constexpr size_t kWidth = 78, kMost = 100;
+  constexpr size_t kMost = 100;
+  const auto columns = static_cast<size_t>(screen_.columns());
   size_t width = 0;
   for (const std::string& candidate : candidates) width = std::max(width, candidate.size() + 2);
-  const size_t per_line = std::max<size_t>(1, kWidth / width);
+  const size_t per_line = std::max<size_t>(1, (columns - 1) / width);
   std::string text;
   for (size_t i = 0; i < candidates.size() && i < kMost; ++i) {
     text += candidates[i];

@@ -40,6 +40,7 @@ class LineEditor final : public EntryReader {
   unsigned char enter();
   unsigned char to_line_begin();
   unsigned char to_line_end();
+  unsigned char right();
   unsigned char insert_newline();
   unsigned char close_bracket();
   unsigned char erase();
@@ -58,6 +59,8 @@ class LineEditor final : public EntryReader {
   void insert(std::string_view text);
   void move_to(size_t cursor);
   bool move_line(bool is_up);
+  std::string suggestion(const EditState& state) const;
+  bool take_suggestion(const EditState& state);
   unsigned char recall(bool is_older);
 
   // Terminal

@@ -95,6 +95,7 @@ Rows lay_out(const Picture& picture, int columns, bool color) {
     writer.write(picture.continuation, 0, picture.continuation.size(), Style::prompt);
   }
   if (picture.cursor >= text.size()) writer.note_cursor();
+  writer.write(picture.suggestion, 0, picture.suggestion.size(), Style::faint);
   for (size_t at = 0; at < picture.below.size();) {
     writer.end_row();
     const size_t end = std::min(picture.below.find('\n', at), picture.below.size());
@@ -143,6 +144,8 @@ void Screen::finish(const Picture& picture) {
   show(lay_out(picture, size_of(terminal_).columns, color_), "\r\n");
   row_ = 0;
 }
+
+int Screen::columns() const { return size_of(terminal_).columns; }
 
 void Screen::clear() {
   write("\033[H\033[2J");

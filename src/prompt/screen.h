@@ -16,6 +16,7 @@ struct Picture {
   std::vector<Style> styles{};  // of its bytes; empty: plain
   size_t cursor = 0;            // in bytes
   std::string below{};          // lines of plain text, faint
+  std::string suggestion{};     // how the text may go on, faint
 };
 
 /// A picture in rows of a terminal.
@@ -42,6 +43,8 @@ class Screen {
   /// Empties the screen: the next picture is at its top.
   void clear();
   void write(std::string_view sequence) const;
+  int columns() const;
+  bool has_color() const { return color_; }
 
  private:
   void show(const Rows& rows, const std::string& after);

@@ -13,6 +13,7 @@
 #include "prompt/entry_reader.h"
 #include "prompt/entry_text.h"
 #include "prompt/history.h"
+#include "value/builtin.h"
 
 namespace tsl::prompt {
 
@@ -24,6 +25,20 @@ bool leaves(Engine& engine, const std::string& entry) {
   if (name != "exit" && name != "quit") return false;
   const Value* const known = engine.find(name);
   return !known || known->is(Tag::builtin);  // unless the program uses the name
+}
+
+/// Shows the value of an expression within an entry.
+Value show_value(Context& context, Args args) {
+  if (!args[0].is_nil()) context.print(make_string(shown_result(context, args[0])));
+  return Value();
+}
+
+constexpr Builtin kShow = with_effect({"show", "show(value: any)", "shows a value", show_value, "host"});
+
+Value show_function() {
+  Ref<BuiltinFunction> function = make_ref<BuiltinFunction>();
+  function->builtin = &kShow;
+  return Value(std::move(function));
 }
 
 void run_entry(SessionState& state, const std::string& entry) {
@@ -55,6 +70,7 @@ int run_session(Engine& engine, bool color, const std::function<void(const Error
   if (is_interactive)
     std::cout << "TSL " TSL_VERSION ", a prompt. :help tells what it can do, Ctrl-D leaves.\n" << std::flush;
   engine.start_recording();  // :graph and its like are about what runs before they are typed
+  engine.prompt().show_with(show_function());
   SessionState state{engine};
   std::string entry;
   while (!state.is_over && reader->read(entry)) {

@@ -75,7 +75,8 @@ class Context {
   const Permissions& permissions() const { return permissions_; }
   /// Interrupts programs and limits what they take.
   RunWatch watch;
-  /// Tells how wide pictures are printed, and whether in colours; null: as the default Screen says. Set by hosts.
+  /// Tells how wide pictures and results are shown, and whether in colours; null: as the default Screen says. Set by
+  /// hosts.
   std::function<Screen()> screen;
 
  protected:

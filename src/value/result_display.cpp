@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "tensor/tensor.h"
+#include "value/context.h"
 #include "value/format.h"
 #include "value/map.h"
 #include "value/numbers.h"
@@ -17,7 +18,8 @@ namespace tsl {
 
 namespace {
 
-constexpr size_t kResultWidth = 80;
+constexpr int kLeastColumns = 20;
+constexpr size_t kMargin = 5;      // of a tensor's rows
 constexpr size_t kMostItems = 20;  // of one list; longer ones show their first and last items
 constexpr size_t kFirst = 10, kLast = 3;
 constexpr size_t kAllItems = 200;  // of all lists within one value
@@ -26,8 +28,8 @@ constexpr size_t kMostStringBytes = 2000;  // of a string
 
 std::string tensor_type(const Tensor& tensor) { return describe(tensor) + " on " + to_string(tensor.device()); }
 
-std::string display_of(Context& context, const Tensor& tensor) {
-  const std::string text = display_tensor(context, tensor);
+std::string display_of(Context& context, const Tensor& tensor, size_t width) {
+  const std::string text = display_tensor(context, tensor, false, width - kMargin);
   const char between = tensor.rank() == 0 ? ' ' : '\n';
   return tensor_type(tensor) + between + text.substr(text.rfind(between, text.find('\n')) + 1);
 }
@@ -73,7 +75,7 @@ std::string cut_string(const Value& value) {
 
 class Outline {
  public:
-  explicit Outline(Context& context) : context_(context) {}
+  Outline(Context& context, size_t width) : context_(context), width_(width) {}
 
   std::string line(const Value& value, int depth) {
     Items items;
@@ -96,7 +98,7 @@ class Outline {
     if (has_items && in_lines_ > kAllItems) return fmt::format("{}…{}", items.open, items.close);
     shown_ = 0;
     const std::string one = line(value, 0);
-    if (used + utf8_length(one) <= kResultWidth || !has_items || indent > kResultWidth / 2) {
+    if (used + utf8_length(one) <= width_ || !has_items || indent > width_ / 2) {
       in_lines_ += shown_;
       return one;
     }
@@ -127,10 +129,10 @@ class Outline {
   /// Formats items on as few lines as hold them.
   std::string filled(const Items& items, const std::string& margin) {
     std::string text;
-    size_t used = kResultWidth;
+    size_t used = width_;
     const auto add = [&](const std::string& item) {
       const size_t size = utf8_length(item) + 1;
-      if (used + size > kResultWidth) {
+      if (used + size > width_) {
         text += "\n" + margin + item;
         used = margin.size() + size;
       } else {
@@ -162,6 +164,7 @@ class Outline {
   }
 
   Context& context_;
+  const size_t width_;   // of the screen
   size_t shown_ = 0;     // items in the line so far
   size_t in_lines_ = 0;  // items in all lines so far
 };
@@ -191,9 +194,11 @@ std::string type_text(const Value& value, int depth, size_t& shown) {  // bounde
 }  // namespace
 
 std::string display(Context& context, const Value& value) {
-  if (value.is(Tag::tensor)) return display_of(context, value.tensor());
+  const Screen screen = context.screen ? context.screen() : Screen();
+  const auto width = static_cast<size_t>(std::max(screen.columns, kLeastColumns));
+  if (value.is(Tag::tensor)) return display_of(context, value.tensor(), width);
   if (is_complex(value)) return to_string(context, value);
-  return Outline(context).block(value, 0, 0);
+  return Outline(context, width).block(value, 0, 0);
 }
 
 std::string type_text(const Value& value) {

@@ -19,7 +19,6 @@ namespace {
 constexpr int64_t kThreshold = 1000;  // NumPy's: larger tensors show their edges
 constexpr int64_t kEdgeItems = 3;
 constexpr int kPrecision = 4;
-constexpr size_t kLineWidth = 75;
 constexpr int64_t kInlineElements = 16;  // of tensors inside containers
 constexpr int64_t kElementWork = 100;
 constexpr uint64_t kBytesOfElement = 160;  // measured: its digits in parts, its text, and the text of all
@@ -159,10 +158,12 @@ std::vector<std::string> column(const Elements& elements) {
 
 // ---- Rows ------------------------------------------------------------------------------------------
 
+constexpr size_t kOneLine = 0;  // a width: without line breaks
+
 class Rows {
  public:
-  Rows(const Elements& elements, std::vector<std::string> texts, const Shape& shape, bool one_line)
-      : elements_(elements), shape_(shape), one_line_(one_line), texts_(std::move(texts)) {}
+  Rows(const Elements& elements, std::vector<std::string> texts, const Shape& shape, size_t width)
+      : elements_(elements), shape_(shape), width_(width), texts_(std::move(texts)) {}
 
   std::string text() { return block(0); }
 
@@ -182,7 +183,7 @@ class Rows {
 
   // Starts a new line for each row, with empty lines between blocks of rows.
   std::string separator(int axis) const {
-    if (one_line_) return " ";
+    if (width_ == kOneLine) return " ";
     const auto depth = static_cast<size_t>(shape_.rank() - axis - 1);
     return std::string(depth, '\n') + std::string(static_cast<size_t>(axis) + 1, ' ');
   }
@@ -192,7 +193,7 @@ class Rows {
     std::string text = "[";
     size_t line = indent;
     auto add = [&](const std::string& word, bool first) {
-      if (!first && !one_line_ && line + word.size() + 1 > kLineWidth) {
+      if (!first && width_ != kOneLine && line + word.size() + 1 > width_) {
         text += "\n" + std::string(indent, ' ');
         line = indent;
       } else if (!first) {
@@ -212,7 +213,7 @@ class Rows {
 
   const Elements& elements_;
   const Shape& shape_;
-  bool one_line_;
+  const size_t width_;  // the most columns of a row, or kOneLine
   std::vector<std::string> texts_;
   size_t next_ = 0;
 };
@@ -229,15 +230,15 @@ int64_t size_of_shape(const Shape& shape) {
   return count;
 }
 
-std::string rows_of(Context& context, const Tensor& tensor, bool one_line, bool full) {
+std::string rows_of(Context& context, const Tensor& tensor, size_t width, bool full) {
   const int64_t count = size_of_shape(tensor.shape());
   if (tensor.rank() == 0) return single(context, tensor);
   if (count == 0) return "[]";
   const Elements elements(context, tensor, count > kThreshold && !full);
-  return Rows(elements, column(elements), tensor.shape(), one_line).text();
+  return Rows(elements, column(elements), tensor.shape(), width).text();
 }
 
-std::string complex_rows(Context& context, const Tensor& re, const Tensor& im, bool one_line, bool full) {
+std::string complex_rows(Context& context, const Tensor& re, const Tensor& im, size_t width, bool full) {
   if (re.rank() == 0) return complex_text(single(context, re), single(context, im));
   const int64_t count = size_of_shape(re.shape());
   if (count == 0) return "[]";
@@ -250,7 +251,7 @@ std::string complex_rows(Context& context, const Tensor& re, const Tensor& im, b
     const size_t begin = other.find_first_not_of(' '), end = other.find_last_not_of(' ') + 1;
     texts[i] = complex_text(texts[i], other.substr(begin, end - begin)) + other.substr(0, begin) + other.substr(end);
   }
-  return Rows(reals, std::move(texts), re.shape(), one_line).text();
+  return Rows(reals, std::move(texts), re.shape(), width).text();
 }
 
 std::string describe_complex(const Tensor& re) {
@@ -264,29 +265,29 @@ std::string complex_text(const std::string& re, const std::string& im) {
   return re + (im[0] == '-' || im[0] == '+' ? "" : "+") + im + "i";
 }
 
-std::string display_tensor(Context& context, const Tensor& tensor, bool full) {
+std::string display_tensor(Context& context, const Tensor& tensor, bool full, size_t width) {
   const Tensor known = context.runtime().read(tensor);
   std::string header = describe(known);
   if (!known.device().is_host() && context.shows_device()) header += " " + to_string(known.device());
-  return header + (known.rank() == 0 ? " " : "\n") + rows_of(context, known, false, full);
+  return header + (known.rank() == 0 ? " " : "\n") + rows_of(context, known, width, full);
 }
 
 std::string display_tensor_inline(Context& context, const Tensor& tensor, bool full) {
   if (size_of_shape(tensor.shape()) > kInlineElements && !full) return describe(tensor);
-  return describe(tensor) + " " + rows_of(context, context.runtime().read(tensor), true, full);
+  return describe(tensor) + " " + rows_of(context, context.runtime().read(tensor), kOneLine, full);
 }
 
 std::string display_complex(Context& context, const Tensor& re, const Tensor& im, bool full) {
   const Tensor known = context.runtime().read(re), other = context.runtime().read(im);
   std::string header = describe_complex(known);
   if (!known.device().is_host() && context.shows_device()) header += " " + to_string(known.device());
-  return header + (known.rank() == 0 ? " " : "\n") + complex_rows(context, known, other, false, full);
+  return header + (known.rank() == 0 ? " " : "\n") + complex_rows(context, known, other, kRowWidth, full);
 }
 
 std::string display_complex_inline(Context& context, const Tensor& re, const Tensor& im, bool full) {
   if (size_of_shape(re.shape()) > kInlineElements && !full) return describe_complex(re);
   return describe_complex(re) + " " +
-         complex_rows(context, context.runtime().read(re), context.runtime().read(im), true, full);
+         complex_rows(context, context.runtime().read(re), context.runtime().read(im), kOneLine, full);
 }
 
 }  // namespace tsl

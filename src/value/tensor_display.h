@@ -9,9 +9,11 @@ namespace tsl {
 
 class Context;
 
+inline constexpr size_t kRowWidth = 75;  // the most columns of a row, as NumPy's
+
 /// Formats a tensor: "f32[2, 3]", the device if it is not the host, then rows; a 0-d tensor is one line, "f32[] 3.5".
 /// Of more than 1000 elements, only three at each edge of each axis are shown, and read, unless it is to be full.
-std::string display_tensor(Context&, const Tensor& tensor, bool full = false);
+std::string display_tensor(Context&, const Tensor& tensor, bool full = false, size_t width = kRowWidth);
 /// Formats a tensor inside a container on one line: the elements if they are few or it is to be full, else only the
 /// type.
 std::string display_tensor_inline(Context&, const Tensor& tensor, bool full = false);

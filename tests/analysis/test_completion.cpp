@@ -44,7 +44,7 @@ TEST_CASE("candidates have a kind and a line about them") {
   CHECK(completed(workspace, "f3|") == Texts{"f32 (type) "});
   CHECK(completed(workspace, "whi|") == Texts{"while (keyword) "});
   CHECK(completed(workspace, "import |") == Texts{"shapes (module) ", "solids (module) "});
-  CHECK(completed(workspace, "import solids\nsolids.|") == Texts{"cube (function) side cubed"});
+  CHECK(completed(workspace, "import solids\nsolids.|") == Texts{"cube( (function) side cubed"});
 }
 
 TEST_CASE("what a source declares is completed, also below the cursor and in a source that is unfinished") {
@@ -90,8 +90,8 @@ TEST_CASE("the keys of maps and records are completed in brackets") {
 TEST_CASE("members of modules are completed from their sources") {
   Workspace workspace(small_library(), find_helper);
   CHECK(completed(workspace, "import shapes\nshapes.|") ==
-        Texts{"area (function) width times height", "unit (variable) "});
-  CHECK(completed(workspace, "import \"./helper.tsl\" as h\nlet y = h.ha|") == Texts{"half (function) half of x"});
+        Texts{"area( (function) width times height", "unit (variable) "});
+  CHECK(completed(workspace, "import \"./helper.tsl\" as h\nlet y = h.ha|") == Texts{"half( (function) half of x"});
   CHECK(completed(workspace, "from \"./helper.tsl\" import |") == Texts{"half (function) half of x"});
   CHECK(completed(workspace, "from shapes import area, u|") == Texts{"unit (variable) "});
 }

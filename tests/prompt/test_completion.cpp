@@ -59,6 +59,18 @@ TEST_CASE("fields are completed: of records, of what they hold, and of tensors")
   CHECK_FALSE(has(completed(s, "odd."), ""));
 }
 
+TEST_CASE("fields come before methods") {
+  Session s;
+  s.engine.run_line("let layer = {weight: ones([2]), at: 1, zeta: 2}");
+  const Candidates found = completed(s, "layer.");
+  CHECK(Candidates(found.begin(), found.begin() + 3) == Candidates{"at", "weight", "zeta"});
+  CHECK(has(found, "keys("));
+  s.engine.run_line("let x = ones([2])");
+  const Candidates of_tensor = completed(s, "x.");
+  CHECK_FALSE(std::find(of_tensor.begin(), of_tensor.end(), "shape") >
+              std::find(of_tensor.begin(), of_tensor.end(), "abs("));
+}
+
 TEST_CASE("methods are those builtins that take the value first") {
   Session s;
   s.engine.run_line("let text = \"a b\"");
@@ -85,7 +97,7 @@ TEST_CASE("modules and what they export are completed") {
   CHECK(has(completed(s, "from opt"), "optim"));
   CHECK(has(completed(s, "from nn import lin"), "linear"));
   s.engine.run_line("import nn");
-  CHECK(has(completed(s, "nn.lin"), "linear"));
+  CHECK(completed(s, "nn.lin") == Candidates{"linear(", "linear_init("});
   const Candidates arguments = completed(s, "nn.linear(x, w, b");
   CHECK(arguments.at(0) == "b: ");
   CHECK(has(arguments, "bool"));
@@ -96,8 +108,8 @@ TEST_CASE("what an entry itself declares and imports is known, files included, a
   const fs::path file = fs::temp_directory_path() / ("tsl_module_" + std::to_string(getpid()) + ".tsl");
   std::ofstream(file) << "print(\"it ran\")\nfn halved(x, by = 2) = x / by\n";
   const std::string import = "import \"" + file.string() + "\" as own\n";
-  CHECK(completed(s, "import nn\nnn.lin") == Candidates{"linear", "linear_init"});
-  CHECK(completed(s, import + "own.ha") == Candidates{"halved"});
+  CHECK(completed(s, "import nn\nnn.lin") == Candidates{"linear(", "linear_init("});
+  CHECK(completed(s, import + "own.ha") == Candidates{"halved("});
   CHECK(completed(s, import + "own.halved(1, b").at(0) == "by: ");
   CHECK(completed(s, "from \"" + file.string() + "\" import ") == Candidates{"halved"});
   CHECK(completed(s, "fn scaled(x, factor) = x * factor\nscaled(1, fac").at(0) == "factor: ");
@@ -113,6 +125,8 @@ TEST_CASE("files are completed in texts") {
   std::ofstream(folder / "digits.npy") << "";
   CHECK(completed(s, "load(\"" + folder.string() + "/d") == Candidates{"data/", "digits.npy"});
   CHECK(completed(s, ":load " + folder.string() + "/di") == Candidates{"digits.npy"});
+  CHECK(completed(s, ":cd " + folder.string() + "/da") == Candidates{"data/"});
+  CHECK(completed(s, "!ls -l " + folder.string() + "/di") == Candidates{"digits.npy"});
   fs::remove_all(folder);
 }
 
@@ -122,6 +136,7 @@ TEST_CASE("commands and their arguments are completed") {
   CHECK(completed(s, ":re") == Candidates{":reload", ":reset"});
   CHECK(completed(s, ":time layer_n") == Candidates{"layer_norm"});
   CHECK(completed(s, "?layer_n") == Candidates{"layer_norm"});
+  CHECK(completed(s, ":va") == Candidates{":vars"});
 }
 
 TEST_CASE("the common beginning of candidates ends where they differ") {

@@ -15,6 +15,24 @@ TEST_CASE("an entry is complete unless the parser expects more") {
   CHECK_FALSE(is_complete("f(1,"));
   CHECK(is_complete(":time f(1,"));
   CHECK(is_complete("?f"));
+  CHECK(is_complete("f?"));
+  CHECK(is_complete("!echo ("));
+}
+
+TEST_CASE("documentation waits for its function") {
+  CHECK_FALSE(is_complete("## Doubles."));
+  CHECK_FALSE(is_complete("## Doubles.\n"));
+  CHECK_FALSE(is_complete(">>> ## Doubles."));
+  CHECK(is_complete("## Doubles.\nfn twice(x) = 2 * x"));
+  CHECK(is_complete("## Nothing follows.\n\n"));
+  CHECK(is_complete("# a comment"));
+  CHECK(is_complete("### a heading"));
+}
+
+TEST_CASE("a name with a question mark asks for help") {
+  CHECK(asked_name("twice?") == "twice");
+  CHECK(asked_name(" nn.linear?\n") == "nn.linear");
+  for (const char* text : {"", "?", "?twice", "f(x)?", "\"why?\"", "a b?", "# why?"}) CHECK(asked_name(text).empty());
 }
 
 TEST_CASE("a line is indented by the innermost open bracket") {
@@ -71,6 +89,7 @@ TEST_CASE("commands, builtins and literals have colours") {
   CHECK(styles[0] == Style::keyword);
   CHECK(styles[6] == Style::builtin);
   CHECK(styles[10] == Style::string);
+  CHECK(highlight("!ls sum", 0, is_builtin)[4] == Style::plain);
 }
 
 TEST_CASE("a session loses its prompts and its results", "[prompt]") {

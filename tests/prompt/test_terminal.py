@@ -208,6 +208,28 @@ class Editing(PromptTest):
         t.type(UP)
         t.until_last(">>> [", "... 1,", "...   2]")
 
+    def test_each_value_of_several_lines_is_shown(self):
+        t = self.start()
+        t.type(pasted(">>> let x = 3\n>>> (x + 1)\n4\n>>> fn f(y) = g(y)\n>>> x * 2;\n>>> fn g(y) = y + x\n"
+                      ">>> f(x)  # six\n6\n>>> print(x)\n3\n>>> [x,\n...  x]\n>>> x ** 2") + "\r")
+        t.until_last("... x ** 2", "4", "6", "3", "[3, 3]", "9", ">>>")
+        self.assertEqual(t.answer("_"), ["9"])
+        t.type(pasted("x\nnothing\nx") + "\r")
+        t.wait(lambda: "error[name]: unknown name 'nothing'" in t.screen.text_lines(), "the error")
+        t.until_last(">>>")
+        self.assertEqual(t.answer("let a = 1; a; a + 1"), ["2"])
+        t.type(pasted("if x > 2 {\n  x\n}\nfor i in 0..2 {\n  let j = i\n}\nlet last = x") + "\r")
+        t.until_last("... let last = x", "3", ">>>")  # an `if` has a value, a loop has none
+
+    def test_documentation_is_kept_however_it_is_pasted(self):
+        t = self.start()
+        for i, text in enumerate(("## Doubles.\nfn {}(x) = 2 * x", ">>> ## Doubles.\n>>> fn {}(x) = 2 * x")):
+            for marked in (False, True):
+                name = f"twice{i}{'ab'[marked]}"
+                code = text.format(name)
+                t.enter(pasted(code) if marked else code.replace("\n", "\r"))
+                self.assertEqual(t.answer(f"{name}?"), [f"{name}(x)", "  Doubles."])
+
     def test_ctrl_c_in_a_paste_leaves_nothing(self):
         t = self.start()
         t.type("\033[200~let a = 1\nlet b = 2\n")
@@ -274,7 +296,27 @@ class Memory(PromptTest):
         t.type(UP)
         t.until_last(">>> let a = 1")
         t.type(DOWN + DOWN)
-        t.until_last(">>> let")
+        t.until_last(">>> let b = 2")  # typed "let", and a suggestion
+        self.assertEqual(t.screen.style_of("b = 2"), "90")
+
+    def test_the_history_suggests_how_a_text_goes_on(self):
+        t = self.start()
+        for entry in ("let a = 1", "a + 100", "fn f(x) {\rx\r}"):
+            t.enter(entry)
+        t.type("a + ")
+        t.until_last(">>> a + 100")
+        self.assertEqual(t.screen.style_of("100"), "90")
+        t.type("2\r")
+        t.until_last(">>> a + 2", "3", ">>>")  # what is suggested does not run
+        t.type("a + 1" + RIGHT + "\r")
+        t.until_last(">>> a + 100", "101", ">>>")
+        t.type("le" + END + "\r")
+        t.until_last(">>> let a = 1", ">>>")
+        t.type("fn")
+        t.until_last(">>> fn")  # one of several lines would move what is below
+        plain = self.start(NO_COLOR="1")
+        plain.type("a +")
+        plain.until_last(">>> a +")
 
     def test_history_is_searched(self):
         t = self.start()
@@ -302,6 +344,19 @@ class Help(PromptTest):
         t.type("l")
         t.until_last(">>> :rel")
 
+    def test_lists_and_values_are_as_wide_as_the_terminal(self):
+        t = self.start(columns=160)
+        t.enter("let names = map(fn(i) = f\"name{i}\", list(0..16))")
+        self.assertEqual(len(t.answer("names")), 1)
+        self.assertEqual(len(t.answer("arange(40)")), 2)
+        t.type(":\t")
+        t.wait(lambda: any(":help" in line and ":mem" in line and ":cd" in line for line in t.screen.text_lines()),
+               "a wide row of commands")
+        t = self.start(columns=40)
+        self.assertEqual(t.answer("arange(20)"), ["i64[20] on cpu", "[ 0  1  2  3  4  5  6  7  8  9 10", " 11 12 13 14 15 16 17 18 19]"])
+        t.enter('let texts = ["a long text", "a longer text", "another"]')
+        self.assertEqual(t.answer("texts"), ["[", '  "a long text", "a longer text",', '  "another",', "]"])
+
     def test_files_are_completed(self):
         self.write("measured.npy", "")
         t = self.start()
@@ -312,6 +367,10 @@ class Help(PromptTest):
         t = self.start()
         t.enter("## Doubles.\nfn twice(x) = 2 * x".replace("\n", ALT_ENTER))
         self.assertEqual(t.answer("?twice"), ["twice(x)", "  Doubles."])
+        self.assertEqual(t.answer("twice?"), ["twice(x)", "  Doubles."])
+        self.assertEqual(t.answer("softplus?"), t.answer("help(softplus)"))
+        t.enter("import nn")
+        self.assertTrue(t.answer("nn.linear?")[0].startswith("nn.linear(x: tensor, w: tensor"))
         self.assertEqual(t.answer("?softplus")[0], "softplus(x: tensor | number | bool | list | tuple)")
         self.assertIn("  layer_norm", "\n".join(t.answer('help("mean 0")')))
         self.assertIn("  :time ", "\n".join(t.answer(":help")))
@@ -360,6 +419,34 @@ class Commands(PromptTest):
         shown = t.answer(":profile sum(w.a);  # quietly")
         self.assertIn("sum", "\n".join(shown))
         self.assertFalse(any(line.startswith("error") for line in shown))
+
+    def test_variables_are_listed(self):
+        t = self.start()
+        self.assertEqual(t.answer(":vars"), ["no variables"])
+        t.enter("let weights = {w: ones([2, 3]), n: 1}; let b = 2.5; fn f(x) = x")
+        t.enter("b")
+        self.assertEqual(t.answer(":vars"), ["b        float", "f        function", "weights  {w: f32[2, 3], n: int}"])
+
+    def test_the_folder_changes(self):
+        os.mkdir(self.path("data"))
+        t = self.start(HOME=self.folder.name)
+        self.assertEqual(t.answer(":cd"), [os.path.realpath(self.folder.name)])
+        self.assertEqual(t.answer(":cd data"), [os.path.realpath(self.path("data"))])
+        self.write("data/three.tsl", "let three = 3\n")
+        t.enter(":load three.tsl")
+        self.assertEqual(t.answer("three"), ["3"])
+        self.assertEqual(t.answer(":cd ~"), [os.path.realpath(self.folder.name)])
+        self.assertIn("error[io]: cannot go to nowhere: No such file or directory", t.answer(":cd nowhere"))
+
+    def test_the_shell_runs_commands(self):
+        t = self.start()
+        self.assertEqual(t.answer("!echo one two | tr o 0"), ["0ne tw0"])
+        self.assertEqual(t.answer("!exit 3"), ["ended with 3"])
+        t.type("!echo begun; sleep 60\r")
+        t.until_last("begun")
+        t.interrupt()
+        t.wait(lambda: t.screen.text_lines()[-1] == ">>>", "the prompt after Ctrl-C")
+        self.assertEqual(t.answer("1 + 1"), ["2"])
 
     def test_what_was_compiled_is_shown(self):
         t = self.start()
