@@ -74,7 +74,7 @@ if(TSL_SANITIZE)  # a sanitizer takes more of the address space than there is to
 endif()
 
 # Every script is formatted; `tsl fmt benchmarks examples stdlib tests` formats them.
-tsl_script_test(fmt $<TARGET_FILE:tsl> fmt --check benchmarks examples stdlib tests)
+tsl_script_test(fmt $<TARGET_FILE:tsl> fmt --check benchmarks docs/reference examples stdlib tests)
 
 # The completion scripts and the man page that the program prints.
 tsl_script_test(completion ${CMAKE_CURRENT_SOURCE_DIR}/completion.sh $<TARGET_FILE:tsl>
@@ -97,6 +97,8 @@ if(TSL_PYTHON)
   tsl_script_test(plots ${TSL_PYTHON} tests/plots.py $<TARGET_FILE:tsl> ${CMAKE_CURRENT_BINARY_DIR}/plots)
   set_tests_properties(docs plots PROPERTIES RESOURCE_LOCK plots)  # both run the blocks
 endif()
+# The examples of the reference run, and every name has one.
+tsl_script_test(reference python3 ${CMAKE_CURRENT_SOURCE_DIR}/reference.py $<TARGET_FILE:tsl>)
 # What mistakes at run time print; `tests/messages.sh TSL FOLDER --update` writes the texts anew.
 tsl_script_test(messages_run ${CMAKE_CURRENT_SOURCE_DIR}/messages.sh $<TARGET_FILE:tsl> tests/messages/run)
 # The page of all errors, whose examples run; `tests/errors/page.py TSL --update` writes it anew.

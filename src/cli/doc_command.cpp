@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
 #include "base/error_names.h"
 #include "base/words.h"
 #include "cli/command_table.h"
+#include "cli/reference_examples.h"
 #include "engine/library.h"
 #include "io/atomic_file.h"
 #include "io/file_system.h"
@@ -20,6 +22,7 @@ namespace fs = std::filesystem;
 /// An entry of a page: a name, and what is said about it.
 struct DocEntry {
   std::string name, declaration, text;
+  std::string example{};  // code, with what it prints
 };
 
 struct DocPage {
@@ -47,6 +50,21 @@ DocEntry as_entry(std::string name, const std::string& help) {
   for (const std::string_view line : split_words(std::string_view(help).substr(end), '\n'))
     entry.text += fmt::format("{}\n", line.substr(std::min(line.find_first_not_of(' '), line.size())));
   return entry;
+}
+
+/// Returns the examples of docs/reference/ by their names.
+std::map<std::string, std::string, std::less<>> read_examples() {
+  constexpr std::string_view kMark = "# ";
+  std::map<std::string, std::string, std::less<>> examples;
+  for (const LibrarySource& file : reference_examples()) {
+    std::string* example = nullptr;
+    for (const std::string_view line : split_words(file.text, '\n')) {
+      const bool is_name = line.starts_with(kMark) && line.find_first_of(": ", kMark.size()) == std::string_view::npos;
+      if (is_name) example = &examples[std::string(line.substr(kMark.size()))];
+      else if (example) *example += fmt::format("{}\n", line);
+    }
+  }
+  return examples;
 }
 
 /// Asks help() of the language about its names.
@@ -85,9 +103,12 @@ class HelpReader {
   DocEntry entry(const std::string& import, const std::string& name) {
     printed_.clear();
     engine_.run("<doc>", import + "help(" + name + ")");
-    return as_entry(name, printed_);
+    DocEntry entry = as_entry(name, printed_);
+    if (const auto known = examples_.find(name); known != examples_.end()) entry.example = known->second;
+    return entry;
   }
 
+  const std::map<std::string, std::string, std::less<>> examples_ = read_examples();
   Engine engine_;
   std::string printed_;
 };
@@ -125,9 +146,11 @@ DocPage page_of_options() {
 
 std::string as_text(const DocPage& page) {
   std::string text = fmt::format("# {}\n\n{}\n", page.title, page.text);
-  for (const DocEntry& entry : page.entries)
+  for (const DocEntry& entry : page.entries) {
     text += fmt::format("\n## {}\n\n```text\n{}\n```\n\n{}", as_markdown(entry.name), entry.declaration,
                         as_markdown(entry.text));
+    if (!entry.example.empty()) text += fmt::format("\n```tsl\n{}```\n", entry.example);
+  }
   return text;
 }
 
