@@ -60,7 +60,7 @@ class CallCheck {
   Names& names_;
   const ast::Module& module_;
   std::vector<Error> errors_;
-  std::vector<std::unique_ptr<ast::Module>> modules_;  // that the program imports
+  std::vector<std::shared_ptr<const ast::Module>> modules_;  // that the program imports
   std::unordered_map<const Variable*, Imported> imports_;
   std::unordered_map<const ast::Module*, Name> paths_;
   Functions functions_;

@@ -22,7 +22,7 @@ void add_warnings(Names& names, const ast::Module& module, std::vector<Error>& e
   const auto has_effect = [&](Name name) { return names.builtins().has_effect(name); };
   std::set<std::string> lines;
   for (Error& warning : find_unused_values(module, has_effect)) {
-    if (lines.insert(names.sources().location(warning.span) + warning.message).second)
+    if (lines.insert(names.sources().location(names.span_in_text(warning.span)) + warning.message).second)
       errors.push_back(std::move(warning));
   }
 }
@@ -39,21 +39,30 @@ void add_compile_error(Names& names, const ast::Module& module, std::vector<Erro
   }
 }
 
+/// Has an error speak of places in the text, not in parts of it.
+void place(const Names& names, Error& error) {
+  error.span = names.span_in_text(error.span);
+  for (RelatedPlace& related : error.related) related.span = names.span_in_text(related.span);
+  for (CallSite& call : error.called_from) call.span = names.span_in_text(call.span);
+}
+
 }  // namespace
 
-std::vector<Error> check(Names& names, std::string name, std::string text, const std::string& path) {
+std::vector<Error> check(Names& names, const std::string& name, const std::string& text, const std::string& path) {
   std::vector<Error> errors;
   try {
-    const uint32_t source = names.add_source(std::move(name), std::move(text), path);
-    const std::unique_ptr<ast::Module> module =
-        parse_resolved(names.sources(), source, names.interner(), resolve_options(names));
-    add_warnings(names, *module, errors);
-    for (Error& error : find_call_errors(names, *module)) add_each(std::move(error), errors);
-    add_compile_error(names, *module, errors);
+    ReadText read = names.read_text(name, text, path);
+    for (Error& error : read.errors) add_each(std::move(error), errors);
+    if (errors.empty()) {
+      add_warnings(names, *read.module, errors);
+      for (Error& error : find_call_errors(names, *read.module)) add_each(std::move(error), errors);
+      add_compile_error(names, *read.module, errors);
+    }
   } catch (const Failure& failure) {
     if (failure.error().is_final) throw;  // an interrupt says nothing about the source
     add_each(failure.error(), errors);
   }
+  for (Error& error : errors) place(names, error);
   return errors;
 }
 

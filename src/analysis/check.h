@@ -11,6 +11,6 @@ namespace tsl::analysis {
 
 /// Returns the errors and warnings of a source: its syntax, its names, its calls, its types, and values that it does
 /// not use. None has others. `path` is the source's file, or empty.
-std::vector<Error> check(Names& names, std::string name, std::string text, const std::string& path = "");
+std::vector<Error> check(Names& names, const std::string& name, const std::string& text, const std::string& path = "");
 
 }  // namespace tsl::analysis

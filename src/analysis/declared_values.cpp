@@ -115,7 +115,7 @@ Ref<Module> declared_module(const ast::Module& module, const std::string& name, 
 }
 
 DeclaredValues::DeclaredValues(Names& names, const std::string& text, const std::string& path) : names_(names) {
-  const std::unique_ptr<ast::Module> module = read_unfinished(names, text, path);
+  const std::shared_ptr<const ast::Module> module = read_unfinished(names, text, path);
   if (!module) return;
   source_ = module->source;
   for (const ast::Variable* variable : module->main->variables) values_[variable->name] = Value::absent();

@@ -49,10 +49,15 @@ ResolveOptions resolve_options(Names& names) {
                          {[&names](Name name) { return names.variable(name); }, all});
 }
 
-std::unique_ptr<ast::Module> read_module(Names& names, const std::string& path, bool is_file,
-                                         uint32_t importing_source) {
+std::shared_ptr<const ast::Module> read_module(Names& names, const std::string& path, bool is_file,
+                                               uint32_t importing_source) {
   const uint32_t source = names.add_module(path, is_file, importing_source);
-  return parse_resolved(names.sources(), source, names.interner(), resolve_options(names.builtins(), names.library()));
+  std::shared_ptr<const ast::Module>* const kept = names.kept_tree(source);
+  if (kept && *kept) return *kept;
+  std::shared_ptr<const ast::Module> tree =
+      parse_resolved(names.sources(), source, names.interner(), resolve_options(names.builtins(), names.library()));
+  if (kept) *kept = tree;
+  return tree;
 }
 
 namespace {

@@ -26,6 +26,12 @@ struct ModuleSource {
 
 namespace analysis {
 
+/// What could be read of a text that may be at fault, or is being written.
+struct ReadText {
+  std::shared_ptr<const ast::Module> module;  // without the statements at fault; null if nothing could be read
+  std::vector<Error> errors;
+};
+
 class Names {
  public:
   virtual ~Names() = default;
@@ -48,6 +54,13 @@ class Names {
   virtual uint32_t add_source(std::string name, std::string text, const std::string& path) = 0;
   /// Adds the source of the module that `import path` means in a source. Throws Failure (io).
   virtual uint32_t add_module(const std::string& path, bool is_file, uint32_t importing_source) = 0;
+  /// Reads a text, and closes what is open at its end. `path` is its file, or empty. A tree may be valid only until the
+  /// next text of that file is read. Throws Failure (limit).
+  virtual ReadText read_text(const std::string& name, const std::string& text, const std::string& path);
+  /// Returns where a span of a tree is in the text that was read.
+  virtual Span span_in_text(Span span) const { return span; }
+  /// Returns where the tree of a module is kept as long as its source; null: nowhere.
+  virtual std::shared_ptr<const ast::Module>* kept_tree(uint32_t) { return nullptr; }
   /// Returns the names in a folder, those of folders with a "/"; none if the program may not read files.
   virtual std::vector<std::string> folder_entries(const std::string& folder) const = 0;
 };
@@ -65,8 +78,8 @@ ResolveOptions resolve_options(const Builtins& builtins, const Library& library,
 ResolveOptions resolve_options(Names& names);
 
 /// Adds and reads the module that `import path` means in a source. Throws Failure (io, syntax, name).
-std::unique_ptr<ast::Module> read_module(Names& names, const std::string& path, bool is_file,
-                                         uint32_t importing_source);
+std::shared_ptr<const ast::Module> read_module(Names& names, const std::string& path, bool is_file,
+                                               uint32_t importing_source);
 
 /// Returns the imports of names by a module of the library, which exports what it imports; none of other modules.
 std::vector<const ast::ImportStmt*> library_imports(Names& names, const ast::Module& module);

@@ -19,6 +19,8 @@ struct Occurrence {
 /// Collects the places of a tree that name a variable.
 class OccurrenceWalk {
  public:
+  explicit OccurrenceWalk(const Names& names) : names_(names) {}
+
   std::vector<Occurrence> run(const ast::Function& main) {
     function(main);
     const auto at_statement = [this](const ast::Stmt& statement, bool) {
@@ -34,7 +36,7 @@ class OccurrenceWalk {
 
  private:
   void add(const ast::Variable* variable, Span span) {
-    if (variable && span.valid()) found_.push_back({variable, span});
+    if (variable && span.valid()) found_.push_back({variable, names_.span_in_text(span)});
   }
   void function(const ast::Function& function) {
     for (const ast::Variable* variable : function.variables) add(variable, variable->span);
@@ -45,6 +47,7 @@ class OccurrenceWalk {
     for_each_dim(annotation, [&](const ast::AnnotatedDim& dim) { add(dim.variable, dim.span); });
   }
 
+  const Names& names_;
   std::vector<Occurrence> found_;
 };
 
@@ -52,14 +55,14 @@ class OccurrenceWalk {
 
 std::optional<Occurrences> find_occurrences(Names& names, std::string_view text, size_t offset,
                                             const std::string& path) {
-  const std::unique_ptr<ast::Module> module = read_unfinished(names, std::string(text), path);
+  const std::shared_ptr<const ast::Module> module = read_unfinished(names, std::string(text), path);
   if (!module) return {};
-  const std::vector<Occurrence> all = OccurrenceWalk().run(*module->main);
+  const std::vector<Occurrence> all = OccurrenceWalk(names).run(*module->main);
   const auto at = std::find_if(all.begin(), all.end(), [&](const Occurrence& each) {
     return each.span.begin <= offset && offset < each.span.end;
   });
-  if (at == all.end() || at->variable->span.source != module->source) return {};
-  Occurrences found{at->variable->span, {}};
+  if (at == all.end() || names.span_in_text(at->variable->span).source != module->source) return {};
+  Occurrences found{names.span_in_text(at->variable->span), {}};
   for (const Occurrence& each : all) {
     if (each.variable == at->variable) found.spans.push_back(each.span);
   }

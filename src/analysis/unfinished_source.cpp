@@ -4,9 +4,6 @@
 
 namespace tsl::analysis {
 
-namespace {
-
-/// Returns what closes the brackets that are open at the end of a text.
 std::string closing_brackets(std::string_view text) {
   std::string open;
   for (const TextToken& token : tokens_of(text)) {
@@ -18,7 +15,9 @@ std::string closing_brackets(std::string_view text) {
   return closing;
 }
 
-ReadableSource read(Names& names, const char* name, const std::string& text, const std::string& path) {
+namespace {
+
+ReadableSource read(Names& names, const std::string& name, const std::string& text, const std::string& path) {
   const uint32_t source = names.add_source(name, text, path);
   try {
     return parse_readable(names.sources(), source, names.interner(), resolve_options(names));
@@ -30,13 +29,17 @@ ReadableSource read(Names& names, const char* name, const std::string& text, con
 
 }  // namespace
 
-std::unique_ptr<ast::Module> read_unfinished(Names& names, const std::string& text, const std::string& path) {
-  ReadableSource as_it_is = read(names, "<text>", text, path);
+ReadText Names::read_text(const std::string& name, const std::string& text, const std::string& path) {
+  ReadableSource as_it_is = read(*this, name, text, path);
   const std::string closing = as_it_is.errors.empty() ? "" : closing_brackets(text);
-  if (closing.empty()) return std::move(as_it_is.module);
-  ReadableSource closed = read(names, "<closed text>", text + closing, path);
+  if (closing.empty()) return {std::move(as_it_is.module), std::move(as_it_is.errors)};
+  ReadableSource closed = read(*this, "<closed text>", text + closing, path);
   const bool is_better = closed.module && (!as_it_is.module || closed.errors.size() <= as_it_is.errors.size());
-  return is_better ? std::move(closed.module) : std::move(as_it_is.module);
+  return {std::move(is_better ? closed.module : as_it_is.module), std::move(as_it_is.errors)};
+}
+
+std::shared_ptr<const ast::Module> read_unfinished(Names& names, const std::string& text, const std::string& path) {
+  return names.read_text(path.empty() ? "<text>" : path, text, path).module;
 }
 
 }  // namespace tsl::analysis

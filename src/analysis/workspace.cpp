@@ -2,6 +2,7 @@
 
 #include "analysis/declared_values.h"
 #include "base/error_names.h"
+#include "syntax/unicode.h"
 
 namespace tsl::analysis {
 
@@ -21,6 +22,7 @@ uint32_t Workspace::add(const std::string& key, std::string name, std::string te
   if (!is_new) {
     if (sources_.get(at->second).text() == text) return at->second;
     sources_.forget(at->second);
+    modules_.erase(at->second);
     source_paths_.erase(at->second);
   }
   at->second = sources_.add(std::move(name), std::move(text));
@@ -36,6 +38,31 @@ uint32_t Workspace::add_module(const std::string& path, bool is_file, uint32_t i
   const auto importer = source_paths_.find(importing_source);
   ModuleSource found = find_module_(path, is_file, importer == source_paths_.end() ? "" : importer->second);
   return add("import " + found.name, found.name, std::move(found.text), found.name);
+}
+
+ReadText Workspace::read_text(const std::string& name, const std::string& text, const std::string& path) {
+  if (!expects_edits_ || find_invalid_utf8(text) != std::string_view::npos) return Names::read_text(name, text, path);
+  const uint32_t whole = add_source(name, text, path);
+  return texts_[path].read(*this, whole, text);
+}
+
+void Workspace::forget_text(const std::string& path) {
+  const auto text = texts_.find(path);
+  if (text == texts_.end()) return;
+  text->second.forget(sources_);
+  texts_.erase(text);
+}
+
+Span Workspace::span_in_text(Span span) const {
+  for (const auto& [path, text] : texts_) {
+    const Span place = text.span_in_text(span);
+    if (place != span) return place;
+  }
+  return span;
+}
+
+std::shared_ptr<const ast::Module>* Workspace::kept_tree(uint32_t source) {
+  return expects_edits_ ? &modules_[source] : nullptr;
 }
 
 Ref<Module> Workspace::read_prelude(const LibrarySource& part) {

@@ -64,8 +64,6 @@ void check_text(const Source& source, uint32_t id) {
 
 // ---- Several errors ------------------------------------------------------------------------------------
 
-/// The most errors that are shown of one source.
-constexpr size_t kMaxErrors = 20;
 /// The most parts that are skipped: an error that only follows from another is not shown.
 constexpr size_t kMaxRepairs = 60;
 
@@ -154,7 +152,7 @@ bool RepairingParser::follows(const Error& error, uint32_t start) const {
 
 /// Adds a repair in the order of the text. Returns false if it changes nothing, or there are too many.
 bool RepairingParser::insert(const Repair& made) {
-  if (errors_.size() >= kMaxErrors || repairs_.size() >= kMaxRepairs) return false;
+  if (errors_.size() >= kMaxSourceErrors || repairs_.size() >= kMaxRepairs) return false;
   const auto is_before = [](const Repair& a, const Repair& b) { return a.begin < b.begin; };
   const auto at = std::lower_bound(repairs_.begin(), repairs_.end(), made, is_before);
   const bool overlaps_next = at != repairs_.end() && at->begin < std::max(made.end, made.begin + 1);
@@ -189,26 +187,38 @@ std::unique_ptr<ast::Module> parse(const SourceMap& sources, uint32_t id, Intern
 
 namespace {
 
-ReadableSource read(const SourceMap& sources, uint32_t id, TextNames& names, ResolveOptions options) {
+ParsedSource parse_text(const SourceMap& sources, uint32_t id, TextNames& names) {
   const Source& source = sources.get(id);
   check_text(source, id);
   RepairingParser parser(source, id, names);
-  std::unique_ptr<ast::Module> module = with_runtime([&] {
+  ParsedSource parsed;
+  parsed.module = with_runtime([&] {
     std::unique_ptr<ast::Module> read = parser.parse();
-    note_skipped_names(source, parser.repairs(), names, options.maybe_declared);
+    note_skipped_names(source, parser.repairs(), names, parsed.skipped);
     return read;
   });
-  std::vector<Error> errors = parser.take_errors();
-  options.is_incomplete = !errors.empty();
-  if (module) {
-    for (Error& error : find_name_errors(*module, options)) {
-      if (errors.size() < kMaxErrors) errors.push_back(std::move(error));
+  parsed.errors = parser.take_errors();
+  return parsed;
+}
+
+ReadableSource read(const SourceMap& sources, uint32_t id, TextNames& names, ResolveOptions options) {
+  ParsedSource parsed = parse_text(sources, id, names);
+  options.maybe_declared.merge(parsed.skipped);
+  options.is_incomplete = !parsed.errors.empty();
+  if (parsed.module) {
+    for (Error& error : find_name_errors(*parsed.module, options)) {
+      if (parsed.errors.size() < kMaxSourceErrors) parsed.errors.push_back(std::move(error));
     }
   }
-  return {std::move(module), std::move(errors)};
+  return {std::move(parsed.module), std::move(parsed.errors)};
 }
 
 }  // namespace
+
+ParsedSource parse_unbound(const SourceMap& sources, uint32_t id, Interner& interner) {
+  TextNames names(interner, TextNames::Lifetime::permanent);
+  return parse_text(sources, id, names);
+}
 
 ReadableSource parse_readable(const SourceMap& sources, uint32_t id, Interner& interner, ResolveOptions options) {
   TextNames names(interner, TextNames::Lifetime::permanent);

@@ -56,8 +56,8 @@ struct ResolveOptions {
   std::unordered_set<Name> maybe_declared;
 };
 
-/// Binds every name, marks captures, checks assignments. Returns the errors (of the kinds name or syntax), with a hint
-/// if a similar name exists; the module can be compiled if there are none.
+/// Binds every name, also of a tree that was bound before, marks captures, checks assignments. Returns the errors (of
+/// the kinds name or syntax), with a hint if a similar name exists; the module can be compiled if there are none.
 std::vector<Error> find_name_errors(ast::Module& module, const ResolveOptions& options);
 /// As find_name_errors(), but throws Failure with all errors.
 void resolve(ast::Module& module, const ResolveOptions& options);
@@ -68,6 +68,18 @@ std::unique_ptr<ast::Module> parse_resolved(const SourceMap& sources, uint32_t i
                                             ResolveOptions options);
 std::unique_ptr<ast::Module> parse_resolved(const SourceMap& sources, uint32_t id, Interner& names,
                                             ResolveOptions options);
+
+/// The most errors that are shown of one source.
+inline constexpr size_t kMaxSourceErrors = 20;
+
+/// What could be read of a source, whose names are not bound.
+struct ParsedSource {
+  std::unique_ptr<ast::Module> module;  // without the statements at fault; null if nothing could be read
+  std::vector<Error> errors;
+  std::unordered_set<Name> skipped;  // the names in those statements, which may declare them
+};
+/// Throws Failure (limit, or syntax if the text is no UTF-8).
+ParsedSource parse_unbound(const SourceMap& sources, uint32_t id, Interner& names);
 
 /// What could be read of a source that may be at fault, or is being typed.
 struct ReadableSource {

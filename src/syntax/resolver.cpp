@@ -80,6 +80,7 @@ class Resolver {
   bool may_be_declared(Name name) const { return options_.maybe_declared.count(name) != 0; }
   void collect_later_names();
   void note_later(const Pattern& pattern, Origin origin);
+  void note_later(Variable& variable, Origin origin);
 
   Module& module_;
   const ResolveOptions& options_;
@@ -105,9 +106,20 @@ void Resolver::complain(ErrorName name, Span span, std::string message, std::vec
 
 // ---- Names and scopes ----------------------------------------------------------------------------------
 
+/// Forgets what an earlier run has found of a variable.
+void unbind(Variable& variable) {
+  variable.owner = nullptr;
+  variable.is_captured = variable.is_assigned_by_capture = false;
+}
+
 void Resolver::note_later(const Pattern& pattern, Origin origin) {
-  if (pattern.variable) later_.emplace(pattern.variable->name, Binding{pattern.variable, origin});
+  if (pattern.variable) note_later(*pattern.variable, origin);
   for (const Pattern* item : pattern.items) note_later(*item, origin);
+}
+
+void Resolver::note_later(Variable& variable, Origin origin) {
+  unbind(variable);
+  later_.emplace(variable.name, Binding{&variable, origin});
 }
 
 void Resolver::collect_later_names() {
@@ -116,10 +128,8 @@ void Resolver::collect_later_names() {
       note_later(*as<DeclareStmt>(*statement).pattern, Origin::declaration);
     } else if (statement->kind == StmtKind::import) {
       const auto& import = as<ImportStmt>(*statement);
-      if (import.variable) later_.emplace(import.variable->name, Binding{import.variable, Origin::import});
-      for (const ImportedName& item : import.names) {
-        later_.emplace(item.variable->name, Binding{item.variable, Origin::import});
-      }
+      if (import.variable) note_later(*import.variable, Origin::import);
+      for (const ImportedName& item : import.names) note_later(*item.variable, Origin::import);
     }
   }
 }
@@ -129,6 +139,8 @@ void Resolver::declare(Variable* variable, Origin origin) {
   variable->owner = frame.function;
   variable->index = static_cast<uint32_t>(frame.variables.size());
   variable->is_exported = frame.function->is_module && scopes_.size() == frame.first_scope + 1;
+  const bool may_be_used = variable->is_exported && origin != Origin::function;  // by a function before it
+  if (!may_be_used) variable->is_captured = variable->is_assigned_by_capture = false;
   frame.variables.push_back(variable);
   scopes_.back()[variable->name] = {variable, origin};
 }
@@ -185,6 +197,7 @@ std::string Resolver::suggestion(Name name) const {
 }
 
 void Resolver::name(NameExpr& name) {
+  name.variable = nullptr;
   const Binding binding = find(name.name);
   if (binding.origin == Origin::result_dimension) {
     return complain(ErrorName::misplaced_dimension, name.span,
@@ -402,6 +415,7 @@ void Resolver::target(Expr& whole) {
 }
 
 void Resolver::assign_name(NameExpr& name, bool is_part) {
+  name.variable = nullptr;
   const bool is_discarded = *name.name == "_" && !is_part;
   if (is_discarded) return;
   const Binding binding = find(name.name);
@@ -451,7 +465,7 @@ void Resolver::refuse_immutable(const NameExpr& name, const Binding& binding, bo
   if (*hint != 0) hints.push_back(fmt::format(fmt::runtime(hint), *name.name));
   std::vector<RelatedPlace> related;
   const Span declared = binding.variable->span;
-  if (declared.valid() && declared.source == module_.source) related.push_back({declared, "declared here"});
+  if (declared.valid() && predeclared(name.name) != binding.variable) related.push_back({declared, "declared here"});
   complain(ErrorName::assignment_to_constant, name.span,
            fmt::format("'{}' {} and cannot be {}", *name.name, what, is_part ? "changed" : "assigned to"),
            std::move(hints), std::move(related));
