@@ -1,6 +1,8 @@
-// --check: what is wrong with a program, found without an engine, and so without running it.
+// --check and `tsl lsp`: what is wrong with a program, found without an engine, and so without running it.
 #include <filesystem>
 #include <iostream>
+
+#include <unistd.h>
 
 #include "analysis/check.h"
 #include "analysis/json.h"
@@ -9,6 +11,7 @@
 #include "engine/library.h"
 #include "engine/module_files.h"
 #include "engine/modules.h"
+#include "lsp/server.h"
 
 namespace tsl {
 
@@ -26,15 +29,16 @@ std::string text_of(const Command& command, const std::string& name) {
   return command.kind == Command::Kind::code ? command.script : ModuleLoader::read_stream(std::cin, name);
 }
 
+ModuleSource find_module_of(const std::string& module, bool is_file, const std::string& importer) {
+  return find_module_file(module, is_file, std::filesystem::path(importer).parent_path().string(), true);
+}
+
 }  // namespace
 
 int run_check(const Command& command, bool color) {
   const std::string name = title_of(command);
   const std::string path = command.kind == Command::Kind::script ? name : "";
-  analysis::Workspace workspace(
-      standard_library(), [](const std::string& module, bool is_file, const std::string& importer) {
-        return find_module_file(module, is_file, std::filesystem::path(importer).parent_path().string(), true);
-      });
+  analysis::Workspace workspace(standard_library(), find_module_of);
   std::vector<Error> errors;
   try {
     errors = analysis::check(workspace, name, text_of(command, name), path);
@@ -52,5 +56,7 @@ int run_check(const Command& command, bool color) {
   if (command.report.json) std::cout << analysis::diagnostics_json(errors, workspace.sources()) << std::endl;
   return code;
 }
+
+int run_language_server() { return lsp::serve(standard_library(), find_module_of, STDIN_FILENO, STDOUT_FILENO); }
 
 }  // namespace tsl

@@ -95,6 +95,11 @@ void add_doctor(CLI::App& app, Command& command) {
       ->check(CLI::Range(1, kMostRanks).description(""));
 }
 
+void add_language_server(CLI::App& app, Command&) {
+  app.add_flag_callback(
+      "--stdio", [] {}, "Speak over standard input and output, as it does anyway: for editors that say so");
+}
+
 void add_doc(CLI::App& app, Command& command) {
   app.add_option("FOLDER", command.doc_folder, "Where the pages are written; it is made if need be")->required();
 }
@@ -122,6 +127,8 @@ constexpr CommandRow kCommands[] = {
      false, add_doctor},
     {"doc", "FOLDER", "Write a reference of all functions, options and errors, as pages in Markdown", Kind::doc, false,
      add_doc},
+    {"lsp", "", "Serve an editor over standard input and output, by the Language Server Protocol", Kind::serve_editor,
+     false, add_language_server},
     {"help", "[NAME]", "Tell about a command, an option, or a name of the language", Kind::help, false, add_help},
     {"generate", "KIND", "Print the completion script of a shell (bash, zsh, fish), or the man page (man)",
      Kind::generate, false, add_generate},

@@ -84,6 +84,7 @@ void run_main(const Command& command, Engine& engine) {
     case Command::Kind::make:
     case Command::Kind::doctor:
     case Command::Kind::doc:
+    case Command::Kind::serve_editor:
     case Command::Kind::cache: return;
   }
 }
@@ -176,6 +177,7 @@ int run_command(int argc, char** argv) {
     if (command.ranks.count == 1) return run_doctor();
     return is_rank ? run_links() : run_ranks(argv, command.ranks);
   }
+  if (command.kind == Command::Kind::serve_editor) return run_language_server();
   if (command.kind == Command::Kind::doc) return run_doc(command.doc_folder);
   if (command.kind == Command::Kind::generate) return run_generate(command.generate);
   if (command.kind == Command::Kind::format) return run_format(command.format, wants_color(command.color));

@@ -73,7 +73,8 @@ struct Command {
     generate,
     make,
     doctor,
-    doc
+    doc,
+    serve_editor
   } kind = Kind::prompt;
   std::string script;  // a path, or code
   TestCommand test;
@@ -121,6 +122,8 @@ int run_doctor();
 int run_links();
 /// Writes a reference of all names into a folder.
 int run_doc(const std::string& folder);
+/// Answers an editor's requests on standard input until it leaves: tsl lsp.
+int run_language_server();
 /// Prints a completion script or the man page.
 int run_generate(const std::string& kind);
 
