@@ -40,6 +40,11 @@ if(TSL_PYTHON)
     tsl_script_test(ranks_killed ${TSL_PYTHON} tests/ranks/checkpoints.py ${PROJECT_BINARY_DIR} --count 10)
     set_tests_properties(ranks ranks_random ranks_faults ranks_killed PROPERTIES COST 60)
   endif()
+  # The language server: sessions, random edits beside a fresh server, malformed messages; words that editors colour.
+  tsl_script_test(lsp ${TSL_PYTHON} tests/lsp/test_session.py $<TARGET_FILE:tsl>)
+  tsl_script_test(lsp_edits ${TSL_PYTHON} tests/lsp/test_edits.py $<TARGET_FILE:tsl>)
+  tsl_script_test(lsp_fuzz ${TSL_PYTHON} tests/lsp/test_fuzz.py $<TARGET_FILE:tsl>)
+  tsl_script_test(editors ${TSL_PYTHON} tests/editors/words.py $<TARGET_FILE:tsl>)
   # Programs that are killed, or lose their power, as they save: at more moments in tools/check --long saves.
   tsl_script_test(killed_saves ${TSL_PYTHON} tests/files/killed_saves.py $<TARGET_FILE:tsl>)
   if(NOT TSL_SANITIZE)  # which must be loaded first

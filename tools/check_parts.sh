@@ -237,6 +237,19 @@ part_packages() {
   echo "$(cd "$made" && du -h --apparent-size ./*.tar.gz ./*.deb ./*.whl | tr '\n\t' ', ')"
 }
 
+# editors: Neovim edits a text with the server; 500 random edits of 2,000 lines, and 10,000 malformed messages
+part_editors() {
+  command -v nvim >/dev/null || install_packages neovim || true
+  if ! command -v nvim >/dev/null; then
+    echo "there is no Neovim (Debian: neovim)"
+    return 77
+  fi
+  build release -- tsl
+  tests/editors/neovim.sh build/release/tsl
+  python3 tests/lsp/test_edits.py build/release/tsl 500
+  python3 tests/lsp/test_fuzz.py build/release/tsl 10000
+}
+
 # mutants: the mistakes of tests/mutants/, 95 % of which a test must notice; goes on where it was stopped (three hours)
 part_mutants() {
   build mutants -DTSL_MUTANTS=ON -DTSL_CUDA=OFF -DCMAKE_BUILD_TYPE=Release

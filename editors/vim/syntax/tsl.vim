@@ -1,0 +1,92 @@
+" Colours for TSL. tests/editors/words.py TSL --update writes the lists of words.
+if exists("b:current_syntax")
+  finish
+endif
+
+" words: keywords
+syn keyword tslKeyword and as break catch continue else finally fn for from if import
+syn keyword tslKeyword in let not or return try var while
+" words: constants
+syn keyword tslConstant false nil true
+" words: types
+syn keyword tslType bf16 bool f16 f32 f64 i16 i32 i64 i8 u16 u32 u64
+syn keyword tslType u8
+" words: builtins
+syn keyword tslBuiltin abs acos acosh add all allclose aminmax angle any append_text arange argmax
+syn keyword tslBuiltin argmin args argsort argwhere array_split asin asinh assert associative_scan atan atan2 atanh
+syn keyword tslBuiltin atleast_1d atleast_2d atleast_3d attention average avg_pool1d avg_pool2d avg_pool3d bartlett bench bernoulli beta
+syn keyword tslBuiltin betaln bincount bit_and bit_not bit_or bit_xor blackman block_diag broadcast_rank broadcast_tensors bucketize c128
+syn keyword tslBuiltin c64 capitalize categorical cbrt cdist ceil center choice cholesky chr chunk clamp
+syn keyword tslBuiltin clock comb complex concat cond conj conv conv2d conv_transpose convolve convolve2d copysign
+syn keyword tslBuiltin corrcoef correlate cos cosh count count_nonzero counters cov cross cross_entropy cummax cummin
+syn keyword tslBuiltin cumprod cumsum cumulative_trapezoid dct decode deg2rad det detrend diag diagflat diagonal dict
+syn keyword tslBuiltin diff difference digamma digitize div dot dstack eig eig_of_pairs eig_pairs eigh eigh_of_pairs
+syn keyword tslBuiltin eigvals eigvalsh einsum embedding empty encode endswith enumerate env eprint eq erf
+syn keyword tslBuiltin erfc erfinv error exchange_ranks exists exit exp exp2 expand explain expm expm1
+syn keyword tslBuiltin eye factorial fft fft2 fft_pairs fftfreq fftn fftshift filter find findall finfo
+syn keyword tslBuiltin firwin flash_attention flatten flatten_tree flip float floor floordiv fmax fmin fmod fold_in
+syn keyword tslBuiltin format_time frac from_json fromfunction full full_like gamma gather gather_ranks gcd ge gelu
+syn keyword tslBuiltin gelu_tanh geomspace get grad gradient gt hamming hann has heaviside help hessian
+syn keyword tslBuiltin histogram hstack hvp hypot i0 i1 idct ifft ifft2 ifftn ifftshift iinfo
+syn keyword tslBuiltin imag inf input int interp intersection inv irfft irfft2 irfft_pairs irfftn is_complex
+syn keyword tslBuiltin isalnum isalpha isclose isdigit isfinite isin isinf islower isnan isspace istft isupper
+syn keyword tslBuiltin item items j0 j1 jacobian join jvp kaiser keys kron kthvalue layer_norm
+syn keyword tslBuiltin lcm le left_shift len lerp lexsort lgamma lines linspace list list_files ljust
+syn keyword tslBuiltin load log log10 log1p log2 log_softmax logaddexp logaddexp2 logcumsumexp logical_not logit logspace
+syn keyword tslBuiltin logsumexp lower lstrip lstsq lt lu lu_factor lu_of_pairs map matmul matrix_norm matrix_power
+syn keyword tslBuiltin matrix_rank max max_pool1d max_pool2d max_pool3d max_ranks maximum mean medfilt median meshgrid min
+syn keyword tslBuiltin minimum mkdir mod mode modf moveaxis mul multi_dot multinomial nan nan_to_num nanmax
+syn keyword tslBuiltin nanmean nanmedian nanmin nanprod nanquantile nanstd nansum nanvar ne neg nextafter nonzero
+syn keyword tslBuiltin norm now one_hot ones ones_like ord outer pad parse_args parse_time partition percentile
+syn keyword tslBuiltin permute pi pinv pixel_shuffle pixel_unshuffle polar polyfit polygamma polyval pow print prod
+syn keyword tslBuiltin profile progress ptp qr qr_of_pairs quantile rad2deg rand rand_like randint randn randn_like
+syn keyword tslBuiltin random_beta random_binomial random_bits random_cauchy random_chisquare random_dirichlet random_exponential random_gamma random_geometric random_gumbel random_laplace random_logistic
+syn keyword tslBuiltin random_lognormal random_multivariate_normal random_negative_binomial random_normal random_poisson random_state random_student_t random_truncated_normal random_uniform random_weibull randperm range
+syn keyword tslBuiltin ravel_multi_index read_bytes read_lines read_text real reciprocal recompile reduce relu remat remove removeprefix
+syn keyword tslBuiltin removesuffix repeat replace repr resample resample_poly reshape reversed rfft rfft2 rfft_pairs rfftfreq
+syn keyword tslBuiltin rfftn rfind right_shift rjust rms_norm roll roots rot90 round rsqrt rstrip save
+syn keyword tslBuiltin savgol_filter scatter scatter_add scatter_reduce search searchsorted seed segment_max segment_mean segment_min segment_prod segment_sum
+syn keyword tslBuiltin set set_random_state shift_ranks shuffle sigmoid sign signbit silu simpson sin sinc sinh
+syn keyword tslBuiltin sleep slogdet softmax softplus solve solve_triangular sort sorted split sqrt square squeeze
+syn keyword tslBuiltin stack startswith std stft stop_gradient str strip sub substitute sum sum_ranks sum_scatter_ranks
+syn keyword tslBuiltin svd svd_of_pairs svdvals take tan tanh tensor tensordot tile title to to_json
+syn keyword tslBuiltin toeplitz tolist topk trace transpose trapezoid tree_map tri tril triu trunc type
+syn keyword tslBuiltin unflatten unflatten_tree union unique unique_consecutive unravel_index unsqueeze unstack unwrap upper value_and_grad values
+syn keyword tslBuiltin vander vecdot view_as_complex view_as_real vjp vmap vstack wait where windows with_range with_vjp
+syn keyword tslBuiltin world_place write_bytes write_text xlog1py xlogy zeros zeros_like zeta zip
+syn match tslBuiltin "\<\%(contains\|fold\)\>"
+" end of words
+
+syn match tslMember "\%(\.\)\@1<=\h\w*"
+syn match tslFunctionName "\%(\<fn\s\+\)\@<=[^ (]\+"
+syn match tslAttribute "^\s*@\h\w*"
+syn match tslNumber "\<\d[0-9_]*\%(\.\d[0-9_]*\)\?\%([eE][+-]\?\d[0-9_]*\)\?\w*\>"
+syn match tslNumber "\<0[xXbBoO]\w*\>"
+syn match tslComment "#.*$" contains=tslTodo,@Spell
+syn match tslDoc "##\%(#\)\@!.*$" contains=tslTodo,@Spell
+syn keyword tslTodo TODO FIXME contained
+
+syn match tslEscape "\\\%(u{\x\+}\|x\x\x\|.\)" contained
+syn match tslEscape "{{\|}}" contained
+syn region tslHole matchgroup=tslEscape start="{{\@!" end="}" contained contains=TOP
+syn region tslString start=+"+ skip=+\\.+ end=+"\|$+ contains=tslEscape,@Spell
+syn region tslString start=+\<f"+ skip=+\\.+ end=+"\|$+ contains=tslEscape,tslHole,@Spell
+syn region tslString start=+\<r"+ skip=+\\.+ end=+"\|$+
+syn region tslString start=+"""+ skip=+\\.+ end=+"""+ contains=tslEscape,@Spell
+syn region tslString start=+\<f"""+ skip=+\\.+ end=+"""+ contains=tslEscape,tslHole,@Spell
+syn region tslString start=+\<r"""+ skip=+\\.+ end=+"""+
+
+hi def link tslKeyword Keyword
+hi def link tslConstant Constant
+hi def link tslType Type
+hi def link tslBuiltin Function
+hi def link tslFunctionName Function
+hi def link tslAttribute PreProc
+hi def link tslNumber Number
+hi def link tslComment Comment
+hi def link tslDoc SpecialComment
+hi def link tslTodo Todo
+hi def link tslEscape SpecialChar
+hi def link tslString String
+
+let b:current_syntax = "tsl"
