@@ -122,6 +122,8 @@ const std::map<std::string, std::string> kFitting = {
     {"parallel.dropout.key", "1"},
     {"parallel.loader.source", "arange(4)"},
     {"parallel.loader.window", "1"},
+    {"parallel.loader.seed", "1"},
+    {"parallel.loader.shuffle", "true"},
     {"parallel.loader.last", "\"drop\""},
     {"parallel.sharded_init.p", "ones([2])"},
     {"parallel.sharded_init.init", "optim.adam_init"},
