@@ -570,7 +570,8 @@ TSL_API tsl_status tsl_define_function(tsl_engine engine, const tsl_function* fu
 TSL_API tsl_status tsl_define(tsl_engine engine, tsl_string signature, tsl_string doc, tsl_native function, void* user,
                               tsl_release_function release);
 /* Sets the error of a native function; returns `kind`, from TSL_SYNTAX on. A function that fails with a status and has
- * neither called this nor a function of TSL that failed so is an error that says no more than its status. */
+ * neither called this nor a function of TSL that failed so is an error that says no more than its status. No script
+ * catches TSL_LIMIT, TSL_INTERRUPT and TSL_EXIT. */
 TSL_API tsl_status tsl_fail(tsl_engine engine, tsl_status kind, tsl_string message);
 
 #ifdef __cplusplus

@@ -788,6 +788,7 @@ Result<void> Engine::def(std::string_view signature, Function function, std::str
       return detail::call(engine, *static_cast<Function*>(user), arguments, result, std::make_index_sequence<count>());
     } catch (const Exception& failure) {
       const tsl_status kind = failure.error().kind < TSL_SYNTAX ? TSL_USER : failure.error().kind;
+      if (kind == TSL_LIMIT || kind == TSL_INTERRUPT || kind == TSL_EXIT) return kind;  // with its place and its code
       return tsl_fail(engine, kind, detail::text(failure.error().message));
     } catch (const std::exception& failure) {
       return tsl_fail(engine, TSL_USER, detail::text(failure.what()));

@@ -357,6 +357,8 @@ class Engine:
                 self._cause = exception
                 if not isinstance(exception, Exception):
                     self._end_with(exception)
+                if isinstance(exception, lib.Error) and exception.kind in lib.ENDINGS:
+                    return lib.ENDINGS[exception.kind]
                 message, _held = lib.string(f"{type(exception).__name__}: {exception}")
                 return _calls.fail(self._handle, lib.USER_ERROR, message)
         return lib.Native(call)

@@ -11,6 +11,7 @@ OK, MISUSE = 0, 1
 KIND_NAMES = {1: "misuse", 2: "internal", 10: "syntax", 11: "name", 12: "type", 13: "shape", 14: "index", 15: "value", 16: "io",
               17: "memory", 18: "device", 19: "limit", 20: "interrupt", 21: "user", 22: "exit"}
 USER_ERROR = 21
+ENDINGS = {"limit": 19, "interrupt": 20, "exit": 22}  # which no script catches
 (NIL, BOOL, INT, FLOAT, STRING, LIST, TUPLE, RECORD, RANGE, FUNCTION, MODULE, DTYPE, TENSOR, FOREIGN, MAP) = range(15)
 # The dtypes in the order of tsl_dtype: name, bytes, format of the struct module and type of NumPy, which have no bf16.
 DTYPES = (("bool", 1, "?", "|b1"), ("u8", 1, "B", "|u1"), ("i8", 1, "b", "|i1"), ("i16", 2, "h", "<i2"), ("i32", 4, "i", "<i4"),

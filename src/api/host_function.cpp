@@ -38,14 +38,23 @@ class BorrowedHandles {
   std::vector<tsl_value> handles_;
 };
 
+/// Whether errors of a kind are endings, which are the host's: no script may catch them.
+bool is_ending(ErrorKind kind) {
+  return kind == ErrorKind::exit || kind == ErrorKind::interrupt || kind == ErrorKind::limit;
+}
+
 /// Throws the error of a native function: its own, that of a call which it made, or one without a message. `before`:
 /// how many calls of the engine had failed when the function was called.
 [[noreturn]] void fail_as(Host& host, const HostFunction& function, tsl_status status, uint64_t before) {
   const Problem& problem = *host.problem();
   const bool is_of_call = problem.status == status && host.failures() > before;
   if (std::exchange(host.has_function_error, false) || (is_of_call && kind_of(status))) throw Failure(problem.error);
-  fail(ErrorName::host_function_failed, "the host's function {} failed with status {}: {}", function.name,
-       static_cast<int>(status), is_of_call ? problem.error.message : "it did not say why");
+  const std::string message =
+      fmt::format("the host's function {} failed with status {}: {}", function.name, static_cast<int>(status),
+                  is_of_call ? problem.error.message : "it did not say why");
+  const std::optional<ErrorKind> kind = kind_of(status);
+  if (kind && is_ending(*kind)) end_program(raised_error(*kind), message);
+  fail_with(ErrorName::host_function_failed, message);
 }
 
 /// Returns the activity of a native function, or its derivative, in a profile.
@@ -319,6 +328,7 @@ tsl_status tsl_fail(tsl_engine engine, tsl_status kind, tsl_string message) {
     Error error;
     error.name = raised_error(*error_kind);
     error.message = text_of(message, "message");
+    error.is_final = is_ending(*error_kind);
     Problem& problem = host.next_problem();
     problem.error = std::move(error);
     problem.status = kind;

@@ -54,6 +54,9 @@ TEST_CASE("lambdas are functions of scripts, and their exceptions errors", "[api
   CHECK(engine.run("fails()").error().message == "a reason");
   CHECK(engine.run("plus(\"a\", 1)").error().kind == TSL_TYPE);
   CHECK(calls == 1);
+  engine.def("call(f: fn)", [&engine](const tsl::Value& f) { return engine.call(f).value(); }).value();
+  const tsl::Error ended = engine.run("try { call(fn() = exit(3)) } catch e { }").error();  // which no script catches
+  CHECK((ended.kind == TSL_EXIT && ended.exit_code == 3));
 }
 
 namespace {

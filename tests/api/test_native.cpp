@@ -69,6 +69,65 @@ TEST_CASE("an error of the host's function is one of the script, with its line",
   CHECK(t.run("scale(ones([4]))") != TSL_OK);  // the function's own call of the API failed
 }
 
+TEST_CASE("no script catches an ending that a function of the host asks for", "[api][limits]") {
+  struct Ending {
+    tsl_status status;
+    bool has_message;
+  };
+  const auto end = [](tsl_engine engine, void* user, const tsl_value*, size_t, tsl_value*) {
+    const auto& ending = *static_cast<Ending*>(user);
+    return ending.has_message ? tsl_fail(engine, ending.status, str("over")) : ending.status;
+  };
+  const char* const programs[] = {
+      "try { end() } catch e { }",
+      "try { map(fn(i) = end(), [1]) } catch e { error(\"another\") } finally { print(\"caught\") }",
+      "while true { try { end() } catch e { continue } finally { break } }",
+      "@compile\nfn f(x) { try { end() } catch e { return x }\nreturn x + 1.0 }\nfor i in 0..3 { f(ones([2])) }",
+  };
+  for (const tsl_status status : {TSL_EXIT, TSL_INTERRUPT, TSL_LIMIT}) {
+    for (const bool has_message : {true, false}) {
+      Ending ending{status, has_message};
+      Fixture t([](tsl_config& config) { config.capabilities = TSL_ALLOW_COMPILE; });
+      REQUIRE(tsl_define(t.engine, str("end()"), str(""), end, &ending, nullptr) == TSL_OK);
+      for (const char* program : programs) {
+        INFO(status << " " << program);
+        CHECK(t.run(program) == status);
+        CHECK(t.message() == (has_message ? "over"
+                                          : "the host's function end failed with status " + std::to_string(status) +
+                                                ": it did not say why"));
+        CHECK(t.text(t.eval("1 + 1")) == "2");
+      }
+      CHECK(t.printed.find("caught") == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("no function of the host keeps a script running after an ending", "[api][limits]") {
+  const auto ignore = [](tsl_engine engine, void*, const tsl_value* arguments, size_t, tsl_value*) {
+    tsl_call(engine, arguments[0], nullptr, 0, nullptr);
+    return TSL_OK;
+  };
+  const char* const programs[] = {
+      "while true { try { ignore(fn() { while true { } }) } catch e { } }",
+      "ignore(fn() { while true { } })\nwhile true { }",
+      "fn deep() { ignore(fn() { while true { } })\nwhile true { } }\nignore(fn() = ignore(deep))\nmap(fn(i) = i, "
+      "0..10**9)",
+  };
+  for (const double seconds : {0.0, 0.05}) {
+    Fixture t([&](tsl_config& config) {
+      config.time_limit = seconds;
+      config.step_limit = seconds > 0 ? 0 : 10'000;
+      config.stack_limit = 1 << 20;
+    });
+    REQUIRE(tsl_define(t.engine, str("ignore(f: fn)"), str(""), ignore, nullptr, nullptr) == TSL_OK);
+    for (const char* program : programs) {
+      INFO(program);
+      CHECK(t.run(program) == TSL_LIMIT);
+      CHECK(t.text(t.eval("1 + 1")) == "2");
+    }
+  }
+}
+
 TEST_CASE("compiled functions call the host in the program's order, at each run", "[api]") {
   WithScale t;
   t.eval("@compile\nfn f(x) {\n  let y = scale(x * 2.0)\n  print(\"between\")\n  return scale(y + 1.0) * 10.0\n}");

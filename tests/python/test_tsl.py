@@ -436,6 +436,14 @@ class Signals(unittest.TestCase):
         self.assertEqual(caught.exception.code, 3)
         self.assertEqual(self.engine.run("1 + 1"), 2)
 
+    def test_no_script_catches_an_ending_that_passes_a_native_function(self):
+        engine = tsl.Engine(step_limit=1000)
+        engine.define("call(f: fn)", lambda f: f())
+        for callback, kind, code in (("fn() { while true { } }", "limit", 0), ("fn() = exit(3)", "exit", 3)):
+            with self.assertRaises(tsl.Error) as caught:
+                engine.run(f"try {{ call({callback}) }} catch e {{ }}")
+            self.assertEqual((caught.exception.kind, caught.exception.exit_code), (kind, code))
+
     def test_what_a_handler_raises_is_raised(self):
         def late(*_):
             raise TimeoutError("late")
