@@ -56,6 +56,13 @@ void RunWatch::check_time() {
   require_host_bytes(0);
 }
 
+void RunWatch::require_time(double seconds) const {
+  if (limits_.seconds > 0 && is_running_ && now_in_seconds() + seconds > end_)
+    end_program(ErrorName::time_limit, fmt::format("the program may take {} seconds, and this op, which cannot be "
+                                                   "interrupted, takes some {:.2g}",
+                                                   limits_.seconds, seconds));
+}
+
 void RunWatch::check() {
   ++steps_;
   check_time();
@@ -106,6 +113,10 @@ void poll_stop() {
 uint64_t cache_limit(uint64_t most, uint64_t share) {
   const uint64_t host = current_watch ? current_watch->host_limit() : 0;
   return host > 0 ? std::min(most, host / share) : most;
+}
+
+void require_time(double seconds) {
+  if (current_watch) current_watch->require_time(seconds);
 }
 
 void require_host_bytes(uint64_t bytes) {

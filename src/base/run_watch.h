@@ -51,6 +51,8 @@ class RunWatch {
   void check();
   /// As check(), on any thread that works for the run, and without counting.
   void check_time();
+  /// Throws Failure (limit) if the time ends before so many more seconds: for work that cannot poll, before it begins.
+  void require_time(double seconds) const;
 
   /// Sets the most bytes of host values; 0: no limit.
   void limit_host_bytes(uint64_t bytes) { host_limit_ = most_host_bytes_ = bytes; }
@@ -183,6 +185,9 @@ class GrowingBytes {
 
 /// Returns the most bytes that a cache may keep: `most`, or a share of the limit of host memory if that is less.
 uint64_t cache_limit(uint64_t most, uint64_t share);
+
+/// Throws Failure (limit) if the run of this thread ends before so many more seconds: for work that cannot poll.
+void require_time(double seconds);
 
 /// Throws Failure (limit) if this run may not have so many more bytes of host values: before they are allocated.
 void require_host_bytes(uint64_t bytes);

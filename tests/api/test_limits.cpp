@@ -94,6 +94,33 @@ TEST_CASE("a program that computes for long ends at its deadline, in the midst o
   }
 }
 
+TEST_CASE("a factorisation that LAPACK could not end before the deadline does not begin", "[api][limits]") {
+  const char* const programs[] = {
+      "svd(x)",
+      "eigh(x)",
+      "eig(x)",
+      "solve(x, x)",
+      "cholesky(x)",
+      "qr(x)",
+      "det(x)",
+      "inv(x)",
+      "pinv(x)",
+      "lstsq(x, x)",
+      "matrix_rank(x)",
+      "svd(both)",
+      "solve_triangular(x, x)",
+      "eig(complex(x, x))",
+  };
+  Fixture t(limit);
+  CHECK(t.run("let x = expand(ones([1, 1]), [3000, 3000])\nlet both = expand(x, [2, 3000, 3000])") == TSL_OK);
+  for (const char* program : programs) {
+    INFO(program);
+    CHECK(lateness(t, program) < kGrace);
+  }
+  for (const char* small : {"svd(eye(40))", "eig(eye(40))", "eigh(eye(40))", "solve(eye(40), eye(40))", "qr(eye(40))"})
+    CHECK(t.run(small) == TSL_OK);
+}
+
 TEST_CASE("reading and compiling a long source ends at the deadline", "[api][limits]") {
   Fixture t(limit);
   const double to_free = kDeadline;  // what was read: that takes up to the time of reading, where other programs run

@@ -136,7 +136,11 @@ template <class T> class EighKernel final : public SquareKernel {
 template <class T> class TriangularKernel final : public exec::OpKernel {
  public:
   TriangularKernel(const graph::Node& node, ThreadPool& pool)
-      : pool_(pool), count_(exec::batch_count(node.shape)), n_(extents_of(node).rows), upper_(node.attrs.upper) {
+      : pool_(pool),
+        count_(exec::batch_count(node.shape)),
+        n_(extents_of(node).rows),
+        upper_(node.attrs.upper),
+        time_(node) {
     columns_ = node.shape[node.shape.rank() - 1].hint();
     const exec::MatrixLayout as = exec::matrix_layout(node.args[0].layout);
     is_transposed_ = as.in_columns;
@@ -151,6 +155,7 @@ template <class T> class TriangularKernel final : public exec::OpKernel {
     const int64_t n = n_;
     if (n * columns_ == 0) return;
     pool_.parallel_for(count_, [&](int64_t i, int) {
+      time_.require();
       T* const x = reinterpret_cast<T*>(call.results[0]) + i * n * columns_;
       const T* const b = reinterpret_cast<const T*>(call.operands[1]) + i * n * columns_;
       std::memcpy(x, b, sizeof(T) * static_cast<size_t>(n * columns_));
@@ -166,6 +171,7 @@ template <class T> class TriangularKernel final : public exec::OpKernel {
   bool upper_, is_transposed_ = false;
   int64_t columns_ = 0;
   Layout order_;
+  TimeModel time_;
 };
 
 /// Returns LU factors in place of the columns of a matrix. False: an element of the diagonal is 0.

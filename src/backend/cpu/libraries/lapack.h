@@ -10,6 +10,7 @@
 
 #include "backend/cpu/libraries/blas.h"
 #include "backend/cpu/threads.h"
+#include "base/run_watch.h"
 #include "exec/matrix_layout.h"
 #include "exec/op_kernel.h"
 #include "graph/plan.h"
@@ -36,6 +37,16 @@ inline Extents extents_of(const graph::Node& node) {
   return {shape[shape.rank() - 2].hint(), shape[shape.rank() - 1].hint()};
 }
 
+/// Ends the run if its deadline comes before LAPACK could be done with one matrix, for which it cannot be interrupted.
+class TimeModel {
+ public:
+  explicit TimeModel(const graph::Node& node);
+  void require() const { require_time(seconds_); }
+
+ private:
+  double seconds_;
+};
+
 /// A factorisation of each matrix of a batch, computed in f64 whatever the dtype, as NumPy's are: the results are
 /// f64's, rounded once.
 class FactorisationKernel : public exec::OpKernel {
@@ -45,14 +56,19 @@ class FactorisationKernel : public exec::OpKernel {
       : pool_(pool),
         count_(exec::batch_count(matrices_of(node))),
         extents_(extents_of(node)),
-        bytes_each_(graph::aligned(bytes)) {}
+        bytes_each_(graph::aligned(bytes)),
+        time_(node) {}
   uint64_t workspace_bytes() const override {
     return bytes_each_ * static_cast<uint64_t>(count_ > 1 ? pool_.size() : 1);
   }
   void run(const exec::OpCall& call) override {
     if (is_empty()) return;
-    if (count_ == 1) return factorise_one(call, 0, call.workspace);
+    if (count_ == 1) {
+      time_.require();
+      return factorise_one(call, 0, call.workspace);
+    }
     pool_.parallel_for(count_, [&](int64_t i, int worker) {
+      time_.require();
       factorise_one(call, i, call.workspace + static_cast<uint64_t>(worker) * bytes_each_);
     });
   }
@@ -70,6 +86,7 @@ class FactorisationKernel : public exec::OpKernel {
   int64_t count_;
   Extents extents_;
   uint64_t bytes_each_;
+  TimeModel time_;
 };
 
 inline constexpr int64_t kTile = 32;  // rows and columns whose elements are moved while they are in the cache
