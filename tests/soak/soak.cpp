@@ -72,6 +72,23 @@ constexpr const char* kHostile[] = {
     "import \"./secret.tsl\" as secret",
 };
 
+/// Texts of which each `$` is another size: what an engine or the process keeps by size is bounded.
+constexpr const char* kSized[] = {
+    "fft(ones([$, 2]))\nfft(ones([$]))",
+    "irfft(ones([1 + $]))",
+    "rfft(ones([7, $]))",
+    "let x = ones([$])\nfor i in 0..50 { exp(x[i:]) }",
+    "for i in 0..20 { sort(rand([$ + i])) }",
+    "ones([$, 3]) @ ones([3, 5])",
+    "let x = ones([1, 1, $])\nconv(x, ones([1, 1, 1]))",
+    "@compile\nfn f(x) = sum(sin(x) * 2.0)\nfor i in 0..20 { f(ones([$ + i])) }",
+    "cumsum(ones([$]))\nargsort(rand([$]))\nconcat([ones([$]), ones([$])])",
+    "let l = list(0..$)\nlet m = dict(map(fn(i) = (i, str(i)), 0..$))\nlen(m) + len(l)",
+    "len(\"x\" * $) + len(split(\"a \" * $, \" \"))",
+    "array_split(arange($), 1 + $ % 1000)",
+    "let n = 1 + $ % 40\nsolve(eye(n), ones([n, n]))\nsvd(ones([n, n + 1]))",
+};
+
 tsl::Config limits(uint32_t number) {
   return {.threads = 1 + number % 2,
           .memory_limit = 32 << 20,
@@ -106,6 +123,23 @@ void run_honest(tsl::Engine& engine, const Honest& honest) {
   if (shown != honest.answer) report(honest.text, shown);
 }
 
+/// Returns a text with sizes, small ones as often as large ones.
+std::string sized_text(std::mt19937& random) {
+  constexpr uint32_t kMostBits = 18;
+  std::string text;
+  for (const char* c = kSized[random() % std::size(kSized)]; *c; ++c) {
+    if (*c == '$') text += std::to_string(1 + random() % (uint32_t{1} << (1 + random() % kMostBits)));
+    else text += *c;
+  }
+  return text;
+}
+
+/// Runs a text with sizes, which fails only if something ends it.
+void run_sized(tsl::Engine& engine, const std::string& text) {
+  const auto answer = engine.run(text, "sized");
+  if (!answer && !is_ended(answer.error().kind)) report(text.c_str(), answer.error().text);
+}
+
 void work(size_t thread, unsigned seed, Clock::time_point end) {
   std::mt19937 random(seed);
   while (Clock::now() < end) {
@@ -117,6 +151,7 @@ void work(size_t thread, unsigned seed, Clock::time_point end) {
     engines[thread] = engine->handle().id;
     for (auto texts = 1 + random() % 20; texts > 0 && Clock::now() < end; --texts) {
       if (random() % 3 == 0) (void)engine->run(kHostile[random() % std::size(kHostile)], "hostile");
+      else if (random() % 2 == 0) run_sized(*engine, sized_text(random));
       else run_honest(*engine, kHonest[random() % std::size(kHonest)]);
       if (random() % 4 == 0) tsl_interrupt({engines[random() % kThreads]});  // perhaps destroyed since
     }
