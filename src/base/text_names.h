@@ -17,6 +17,8 @@ class TextNames {
   TextNames(const TextNames&) = delete;
   TextNames& operator=(const TextNames&) = delete;
 
+  /// Whether what it makes counts towards the limit of host memory, as what stays does not.
+  bool is_counted() const { return lifetime_ == Lifetime::held; }
   /// Throws Failure (limit) if it holds the name, and there is no memory left for it.
   Name intern(std::string_view text) {
     if (lifetime_ == Lifetime::permanent) return names_.intern(text);

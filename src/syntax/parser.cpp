@@ -6,6 +6,7 @@
 
 #include "TslParser.h"
 #include "base/error_names.h"
+#include "base/run_watch.h"
 #include "syntax/error_strategy.h"
 #include "syntax/fail_at.h"
 #include "syntax/habits.h"
@@ -23,12 +24,17 @@ namespace {
 /// The stages from a source to its parse tree, which lives as long as this object.
 class ParseRun {
  public:
-  ParseRun(const Source& source, uint32_t id, const std::vector<Repair>& repairs = {})
+  /// `is_counted`: whether the tokens and the tree count towards the limit of host memory.
+  ParseRun(const Source& source, uint32_t id, const std::vector<Repair>& repairs = {}, bool is_counted = false)
       : tokens_(source, id, repairs),
         stream_(&tokens_),
         parser_(&stream_),
         errors_(std::make_shared<ErrorStrategy>(source, id, tokens_)) {
     parser_.set_source(id);
+    if (is_counted) {
+      parser_.count_in(bytes_);
+      tokens_.count_in(bytes_);
+    }
     parser_.removeErrorListeners();
     parser_.setErrorHandler(errors_);
     // SLL prediction is fast, and exact for this grammar: no decision depends on what encloses a rule.
@@ -48,6 +54,7 @@ class ParseRun {
     return tree;
   }
 
+  GrowingBytes bytes_;  // of the tokens and the tree
   TokenSource tokens_;
   antlr4::CommonTokenStream stream_;
   grammar::TslParser parser_;
@@ -74,8 +81,9 @@ class RepairingParser {
 
   /// Returns the module without its broken statements; null if nothing could be read.
   std::unique_ptr<ast::Module> parse() {
+    // bounded: by kMaxRepairs
     for (;;) {
-      ParseRun run(source_, id_, repairs_);
+      ParseRun run(source_, id_, repairs_, names_.is_counted());
       try {
         return build(run);
       } catch (Failure& failure) {
@@ -166,8 +174,9 @@ bool RepairingParser::insert(const Repair& made) {
 void note_skipped_names(const Source& source, const std::vector<Repair>& repairs, TextNames& names,
                         std::unordered_set<Name>& skipped) {
   const std::string_view text = source.text();
+  // bounded: by kMaxRepairs; raw_tokens() counts
   for (const Repair& repair : repairs) {
-    for (const RawToken& token : raw_tokens(text, repair.begin, repair.end)) {
+    for (const RawToken& token : raw_tokens(text, repair.begin, repair.end)) {  // bounded: likewise
       if (token.type != grammar::TslParser::NAME) continue;
       skipped.insert(names.intern(text.substr(token.begin, token.end - token.begin)));
     }
@@ -206,6 +215,7 @@ ReadableSource read(const SourceMap& sources, uint32_t id, TextNames& names, Res
   options.maybe_declared.merge(parsed.skipped);
   options.is_incomplete = !parsed.errors.empty();
   if (parsed.module) {
+    // bounded: by kMaxSourceErrors
     for (Error& error : find_name_errors(*parsed.module, options)) {
       if (parsed.errors.size() < kMaxSourceErrors) parsed.errors.push_back(std::move(error));
     }

@@ -7,7 +7,9 @@
 
 namespace tsl {
 
-/// Bounds the recursion of the generated parser, so that no input can overflow the stack.
+class GrowingBytes;
+
+/// Bounds the recursion of the generated parser, so that no input can overflow the stack, and counts the tree.
 class ParserBase : public antlr4::Parser {
  public:
   using Parser::Parser;
@@ -18,6 +20,8 @@ class ParserBase : public antlr4::Parser {
 
   /// Sets the source id of errors' spans.
   void set_source(uint32_t id) { source_ = id; }
+  /// Sets where the bytes of the tree's nodes are counted. It throws Failure (limit).
+  void count_in(GrowingBytes& bytes) { bytes_ = &bytes; }
 
   void enterRule(antlr4::ParserRuleContext* context, size_t state, size_t rule) override;
   void enterRecursionRule(antlr4::ParserRuleContext* context, size_t state, size_t rule, int precedence) override;
@@ -35,6 +39,7 @@ class ParserBase : public antlr4::Parser {
   void descend();
 
   uint32_t source_ = 0;
+  GrowingBytes* bytes_ = nullptr;
   int active_rules_ = 0;
   bool lacks_memory_ = false;
 };

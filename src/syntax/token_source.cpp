@@ -105,6 +105,8 @@ bool matches(size_t opening, size_t closing) {
   }
 }
 
+constexpr uint64_t kTokenBytes = 256;  // of a token, the tree's leaf for it, and their places in lists
+
 constexpr std::string_view kQuotes = "\"\"\"";  // of a string of several lines
 
 char closer_of(size_t opening) {
@@ -133,6 +135,7 @@ std::string_view TokenSource::doc_before(uint32_t offset) const {
 
 std::unique_ptr<Token> TokenSource::nextToken() {
   poll_stop();
+  if (bytes_) bytes_->add(kTokenBytes);
   stop_at_exit();
   if (error_) return make(Token::EOF, stream_.text().size(), stream_.text().size());
   if (pending_) return accept(std::move(pending_));
@@ -156,6 +159,7 @@ std::unique_ptr<Token> TokenSource::nextToken() {
 std::unique_ptr<Token> TokenSource::read_significant() {
   separator_.reset();
   is_semicolon_ = false;
+  // bounded: read_raw() counts
   for (;;) {
     TokenPtr token = read_raw();
     if (!token) continue;
@@ -318,6 +322,7 @@ bool TokenSource::in_statements() const { return open_.empty() || open_.back().t
 
 /// Returns the innermost open brace of an f-string, or null.
 const OpenBracket* TokenSource::open_hole() const {
+  // bounded: by kMaxOpenBrackets
   for (auto bracket = open_.rbegin(); bracket != open_.rend(); ++bracket) {
     if (bracket->type == Tokens::HOLE_OPEN) return &*bracket;
   }
@@ -327,6 +332,7 @@ const OpenBracket* TokenSource::open_hole() const {
 /// Returns how many quotes stand at each side of the innermost open f-string.
 size_t TokenSource::quotes_of_fstring() const {
   auto bracket = open_.rbegin();
+  // bounded: by kMaxOpenBrackets
   while (bracket != open_.rend() && bracket->type != Tokens::FSTRING_OPEN) ++bracket;
   return bracket == open_.rend() ? 0 : bracket->span.end - bracket->span.begin - 1;
 }
@@ -370,6 +376,7 @@ std::unique_ptr<Token> TokenSource::fstring_text(size_t begin) {
   const auto ends_line = [&](size_t at) { return !is_long && (text[at] == '\n' || text[at] == '\r'); };
   size_t end = begin;
   while (end < text.size() && !text.substr(end).starts_with(quotes) && !ends_line(end)) {
+    count_work(1);
     if (text[end] == '\\' && end + 1 < text.size() && text[end + 1] != '\n') {
       end += 2;
       // The braces of \u{...} do not open a hole.
@@ -404,6 +411,7 @@ std::unique_ptr<Token> TokenSource::format_spec(size_t begin) {
   const std::string_view text = stream_.text();
   size_t end = begin;
   while (end < text.size() && text[end] != '}' && text[end] != '{' && text[end] != '"' && text[end] != '\n') ++end;
+  count_work(static_cast<int64_t>(end - begin));
   if (end >= text.size() || (text[end] != '}' && text[end] != '{')) { return fail_in_hole(); }
   if (text[end] == '}') open_.pop_back();
   if (end == begin) return nullptr;

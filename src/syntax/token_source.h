@@ -11,6 +11,7 @@
 
 #include "TslLexer.h"
 #include "base/error.h"
+#include "base/run_watch.h"
 #include "base/source.h"
 #include "syntax/byte_stream.h"
 #include "syntax/recovery.h"
@@ -33,6 +34,8 @@ class TokenSource final : public antlr4::TokenSource {
   /// `repairs` are in the order of the text.
   TokenSource(const Source& source, uint32_t id, std::vector<Repair> repairs = {});
 
+  /// Sets where the bytes of the tokens are counted. It throws Failure (limit).
+  void count_in(GrowingBytes& bytes) { bytes_ = &bytes; }
   std::unique_ptr<antlr4::Token> nextToken() override;
 
   /// Returns the error that the ERROR token represents.
@@ -94,6 +97,7 @@ class TokenSource final : public antlr4::TokenSource {
   size_t repaired_ = 0;           // how many of them were applied
   std::vector<size_t> inserted_;  // types of tokens that a repair inserts, last first
   std::optional<Error> error_;
+  GrowingBytes* bytes_ = nullptr;
 
   std::vector<Span> comments_;
   std::vector<std::string> doc_lines_;  // not yet attached

@@ -194,6 +194,39 @@ TEST_CASE("small values count what they take", "[api][limits]") {
   }
 }
 
+TEST_CASE("the tree of a text counts while it is read", "[api][limits]") {
+  constexpr size_t kBytes = 1'000'000;
+  const char* const lines[] = {"x = 1\n",         "f(\n",          "-",    "a + ", "1,",
+                               "[[1], {a: 2}], ", "fn f(n) = n\n", "# \n", "\"\" "};
+  Fixture t(limit);
+  for (const std::string line : lines) {
+    INFO(line);
+    std::string text;
+    while (text.size() < kBytes) text += line;
+    CHECK(peak_growth([&] { CHECK(t.run(text) != TSL_MEMORY); }) < kMostGrowth);
+    CHECK(t.text(t.eval("len(\"x\" * 40000000)")) == "40000000");
+  }
+  std::string text = "let a = [";
+  while (text.size() < 60'000) text += "1, ";
+  CHECK(t.run(text + "]") == TSL_OK);
+}
+
+TEST_CASE("functions that make many parts keep the limit of host memory", "[api][limits]") {
+  const char* const programs[] = {
+      "array_split(arange(10), 9223372036854775807)", "array_split(zeros([0]), 1_000_000_000)",
+      "unstack(expand(ones([1]), [100_000_000]))",    "chunk(expand(ones([1]), [100_000_000]), 100_000_000)",
+      "split(expand(ones([1]), [100_000_000]), 1)",   "list(0..9223372036854775807)",
+      "(\"a,\" * 10_000_000).split(\",\")",           "expand(ones([1]), [100_000_000]).tolist()",
+  };
+  Fixture t(limit);
+  for (const char* program : programs) {
+    INFO(program);
+    CHECK(peak_growth([&] { CHECK(t.run(program) == TSL_LIMIT); }) < kMostGrowth);
+    INFO(t.message());
+    CHECK(t.text(t.eval("len(\"x\" * 40000000)")) == "40000000");
+  }
+}
+
 TEST_CASE("what is kept by size is bounded by bytes", "[api][limits]") {
   Fixture t(limit);
   CHECK(peak_growth([&] {
