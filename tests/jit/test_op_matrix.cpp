@@ -1,5 +1,7 @@
 // Every op of the table, on every dtype and layout: the tiers agree bit for bit, whether operands are in memory or
 // computed in the same group.
+#include <cstdlib>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -64,6 +66,52 @@ TEST_CASE("derivatives agree on all tiers, float dtypes and layouts", "[matrix]"
       if (printed[0] == '[') continue;
       INFO(printed);
       CHECK_FALSE(prints_floats(outcome(matrix_program(c, dtype), Tier::eager)));  // a float result has a derivative
+    }
+  }
+}
+
+namespace {
+
+/// Sets the instruction set of engines that are made while it lives.
+class ScopedIsa {
+ public:
+  explicit ScopedIsa(const char* isa) {
+    const char* const before = std::getenv("TSL_ISA");
+    if (before) before_ = before;
+    setenv("TSL_ISA", isa, 1);
+  }
+  ScopedIsa(const ScopedIsa&) = delete;
+  ScopedIsa& operator=(const ScopedIsa&) = delete;
+  ~ScopedIsa() {
+    if (before_) setenv("TSL_ISA", before_->c_str(), 1);
+    else unsetenv("TSL_ISA");
+  }
+
+ private:
+  std::optional<std::string> before_;
+};
+
+std::string outcome_with(const char* isa, const std::string& program) {
+  const ScopedIsa scope(isa);
+  return outcome(program, Tier::annotated);
+}
+
+/// Whether a product and a sum are rounded once with AVX2, and twice without.
+bool multiplies_and_adds(Op op) { return op == Op::conv || op == Op::conv_input_grad || op == Op::conv_weight_grad; }
+
+}  // namespace
+
+TEST_CASE("ops and their derivatives have the same bits on all instruction sets", "[matrix]") {
+  Shard shard(1, 0, shard_or_turn());
+  for (const MatrixCase& c : matrix_cases()) {
+    for (const char* dtype : {"f32", "f64"}) {
+      if (!shard.takes_next()) continue;
+      for (const std::string& program : {matrix_program(c, dtype), gradient_program(c, dtype)}) {
+        const std::string expected = outcome_with("avx2", program);
+        INFO(op_def(c.op).name << " " << dtype << "\n" << program);
+        CHECK(outcome_with("avx512", program) == expected);
+        if (!multiplies_and_adds(c.op)) CHECK(outcome_with("generic", program) == expected);
+      }
     }
   }
 }
