@@ -1,7 +1,7 @@
 """symbols.py ROOT BUILD NM: checks that the library of each room of a build links with the rooms it may use alone.
 
 What a library leaves undefined must be defined by a room that cmake/rooms.txt allows, or by none of TSL's, and is nothing
-of CUDA, whose libraries are opened at run time.
+of CUDA, whose libraries are opened at run time. The standard library has its own symbols, whatever room has a copy of one.
 """
 import re
 import subprocess
@@ -13,6 +13,7 @@ from layers import read_rooms
 
 OF_CUDA = re.compile(r"(cu|nvrtc|cudnn|cublas|cublasLt|cusolver|cufft|cupti|nccl)[A-Z]\w*")
 OF_TSL = re.compile(r"_ZN?K?3tsl|_ZT[VISV]N3tsl|_ZN?K?St.*3tsl")
+OF_STANDARD_LIBRARY = re.compile(r"_ZN?K?St(?!.*3tsl)")
 
 
 def read_symbols(lines):
@@ -53,6 +54,8 @@ def problems_of(archives, rooms):
     for room, (_, undefined) in archives.items():
         forbidden = defaultdict(list)
         for symbol in undefined:
+            if OF_STANDARD_LIBRARY.match(symbol):
+                continue
             if OF_CUDA.fullmatch(symbol):
                 forbidden["a library of CUDA"].append(symbol)
             elif symbol in owners and not owners[symbol] & rooms[room]:

@@ -491,6 +491,11 @@ class Symbols(unittest.TestCase):
     def test_symbol_that_is_defined_where_it_may_be_used_too(self):
         self.assertEqual(self.problems(base=["f W"], graph=["f W"], vm=["f U"]), [])
 
+    def test_symbol_of_the_standard_library(self):
+        self.assertEqual(self.problems(graph=["_ZNSt6stringE6appendEv W"], vm=["_ZNSt6stringE6appendEv U"]), [])
+        found = self.problems(graph=["_ZNSt6vectorIN3tsl4NodeEE4pushEv W"], vm=["_ZNSt6vectorIN3tsl4NodeEE4pushEv U"])
+        self.assertEqual(found, ["vm needs _ZNSt6vectorIN3tsl4NodeEE4pushEv of graph"])
+
     def test_symbol_of_no_room_and_of_cuda(self):
         self.assertEqual(self.problems(vm=["_ZN3tsl5nobodyEv U"]), ["vm needs _ZN3tsl5nobodyEv of no room"])
         self.assertEqual(self.problems(vm=["cuInit U"]), ["vm needs cuInit of a library of CUDA"])
