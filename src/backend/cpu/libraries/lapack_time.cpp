@@ -23,7 +23,8 @@ double real_flops(const graph::Node& node) {
   if (node.op == Op::solve_triangular) return n * n * right_sides;
   if (node.op == Op::qr) return (m * n + m * (is_complete ? m : least)) * least * 4 / 3;
   if (node.op == Op::eigh) return 4 * n * n * n;
-  if (node.op == Op::svd) return 6 * (least + most) * least * least + (is_complete ? 4 * (most - least) * most * least : 0);
+  if (node.op == Op::svd)
+    return 6 * (least + most) * least * least + (is_complete ? 4 * (most - least) * most * least : 0);
   return 25 * n * n * n;  // eig
 }
 
