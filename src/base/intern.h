@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/run_watch.h"
+#include "base/seeded_hash.h"
 
 namespace tsl {
 
@@ -30,6 +31,12 @@ class Interner {
   }
   size_t size() const { return names_.size(); }
 
+  /// Hashes names, which a text or a file may choose, with the secret of the process.
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return seeded_hash(text); }
+  };
+
  private:
   friend class HeldName;
 
@@ -41,11 +48,6 @@ class Interner {
     mutable HostBytes bytes;  // while it is not permanent
   };
   static const Entry& entry_at(Name name) { return *static_cast<const Entry*>(name); }
-
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-  };
 
   const Entry& entry_of(std::string_view text) {
     const auto known = names_.find(text);  // emplace() would make a node first
