@@ -29,10 +29,9 @@ struct Analysis {
 tsl_status tsl_check(tsl_engine engine, tsl_string name, tsl_string source, tsl_string* json) {
   return format_text(engine, json, [&](Host& host) {
     const std::string_view shown = text_of(name, "name");
-    std::string text = source_of(host, source);
+    const std::string text = source_of(host, source);
     Analysis at(host);
-    const std::vector<Error> errors =
-        analysis::check(at.names, std::string(shown.empty() ? kTitle : shown), std::move(text));
+    const std::vector<Error> errors = analysis::check(at.names, std::string(shown.empty() ? kTitle : shown), text);
     return analysis::diagnostics_json(errors, at.names.sources());
   });
 }
