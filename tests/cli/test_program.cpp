@@ -690,16 +690,6 @@ TEST_CASE("tsl doctor says what is found, and what to do about what is missing")
          outcome.out.find("\nNothing is missing.\n") != std::string::npos));
 }
 
-TEST_CASE("tsl doctor --ranks measures the links between ranks, or says why there are none") {
-  const Outcome outcome = run({"doctor", "--ranks", "2"});
-  if (outcome.code != 0) {  // a build without Gloo
-    CHECK(outcome.err.find("several ranks need tsl-gloo.so") != std::string::npos);
-    return;
-  }
-  CHECK(outcome.out.starts_with("ranks      4 KB, µs   25 MB, GB/s\n0 - 1 "));
-  CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 2);
-}
-
 // ---- tsl cache -------------------------------------------------------------------------------------------------
 
 #ifdef TSL_HAS_CUDA

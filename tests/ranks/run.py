@@ -295,6 +295,9 @@ def check_output(program, report):
     _, out, _, _ = run(program, ["--ranks", "3", "--all-ranks", "-e", text])
     lines = sorted(out.splitlines())
     report.check("output of all", lines == ["[rank 0] out 0", "[rank 1] out 1", "[rank 2] out 2"], out)
+    code, out, err, _ = run(program, ["doctor", "--ranks", "2"])
+    rows = r"ranks      4 KB, µs   25 MB, GB/s\n0 - 1 +[0-9.]+ +[0-9.]+\n"
+    report.check("the links", code == 0 and re.fullmatch(rows, out), f"{code}\n{out}{err}")
     code, _, err, _ = run(program, ["--ranks", "0", "-e", text])
     report.check("no ranks", code == 2, err)
 
