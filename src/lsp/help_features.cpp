@@ -49,10 +49,11 @@ Json completion(analysis::Names& names, const Document& document, const Json& pa
   const Json range = document.range_of(found.begin, cursor);
   Json items = Json::array();
   for (const analysis::Candidate& each : found.candidates) {
-    Json item{{"label", each.text},
+    const std::string name = each.text.ends_with('(') ? each.text.substr(0, each.text.size() - 1) : each.text;
+    Json item{{"label", name},
               {"kind", completion_kind(each.kind)},
               {"sortText", fmt::format("{:05}", items.size())},
-              {"textEdit", {{"range", range}, {"newText", each.text}}}};
+              {"textEdit", {{"range", range}, {"newText", name}}}};
     if (!each.doc.empty()) item["detail"] = each.doc;
     items.push_back(std::move(item));
   }

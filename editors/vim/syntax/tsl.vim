@@ -31,29 +31,30 @@ syn keyword tslBuiltin histogram hstack hvp hypot i0 i1 idct ifft ifft2 ifftn if
 syn keyword tslBuiltin imag inf input int interp intersection inv irfft irfft2 irfft_pairs irfftn is_complex
 syn keyword tslBuiltin isalnum isalpha isclose isdigit isfinite isin isinf islower isnan isspace istft isupper
 syn keyword tslBuiltin item items j0 j1 jacobian join jvp kaiser keys kron kthvalue layer_norm
-syn keyword tslBuiltin lcm le left_shift len lerp lexsort lgamma lines linspace list list_files ljust
-syn keyword tslBuiltin load log log10 log1p log2 log_softmax logaddexp logaddexp2 logcumsumexp logical_not logit logspace
-syn keyword tslBuiltin logsumexp lower lstrip lstsq lt lu lu_factor lu_of_pairs map matmul matrix_norm matrix_power
-syn keyword tslBuiltin matrix_rank max max_pool1d max_pool2d max_pool3d max_ranks maximum mean medfilt median meshgrid min
-syn keyword tslBuiltin minimum mkdir mod mode modf moveaxis mul multi_dot multinomial nan nan_to_num nanmax
-syn keyword tslBuiltin nanmean nanmedian nanmin nanprod nanquantile nanstd nansum nanvar ne neg nextafter nonzero
-syn keyword tslBuiltin norm now one_hot ones ones_like ord outer pad parse_args parse_time partition percentile
-syn keyword tslBuiltin permute pi pinv pixel_shuffle pixel_unshuffle polar polyfit polygamma polyval pow print prod
-syn keyword tslBuiltin profile progress ptp qr qr_of_pairs quantile rad2deg rand rand_like randint randn randn_like
-syn keyword tslBuiltin random_beta random_binomial random_bits random_cauchy random_chisquare random_dirichlet random_exponential random_gamma random_geometric random_gumbel random_laplace random_logistic
-syn keyword tslBuiltin random_lognormal random_multivariate_normal random_negative_binomial random_normal random_poisson random_state random_student_t random_truncated_normal random_uniform random_weibull randperm range
-syn keyword tslBuiltin ravel_multi_index read_bytes read_lines read_text real reciprocal recompile reduce relu remat remove removeprefix
-syn keyword tslBuiltin removesuffix repeat replace repr resample resample_poly reshape reversed rfft rfft2 rfft_pairs rfftfreq
-syn keyword tslBuiltin rfftn rfind right_shift rjust rms_norm roll roots rot90 round rsqrt rstrip save
-syn keyword tslBuiltin savgol_filter scatter scatter_add scatter_reduce search searchsorted seed segment_max segment_mean segment_min segment_prod segment_sum
-syn keyword tslBuiltin set set_random_state shift_ranks shuffle sigmoid sign signbit silu simpson sin sinc sinh
-syn keyword tslBuiltin sleep slogdet softmax softplus solve solve_triangular sort sorted split sqrt square squeeze
-syn keyword tslBuiltin stack startswith std stft stop_gradient str strip sub substitute sum sum_ranks sum_scatter_ranks
-syn keyword tslBuiltin svd svd_of_pairs svdvals take tan tanh tensor tensordot tile title to to_json
-syn keyword tslBuiltin toeplitz tolist topk trace transpose trapezoid tree_map tri tril triu trunc type
-syn keyword tslBuiltin unflatten unflatten_tree union unique unique_consecutive unravel_index unsqueeze unstack unwrap upper value_and_grad values
-syn keyword tslBuiltin vander vecdot view_as_complex view_as_real vjp vmap vstack wait where windows with_range with_vjp
-syn keyword tslBuiltin world_place write_bytes write_text xlog1py xlogy zeros zeros_like zeta zip
+syn keyword tslBuiltin lcm le left_shift len lerp lexsort lgamma line_starts lines linspace list list_files
+syn keyword tslBuiltin ljust load load_rows load_shapes log log10 log1p log2 log_softmax logaddexp logaddexp2 logcumsumexp
+syn keyword tslBuiltin logical_not logit logspace logsumexp lower lstrip lstsq lt lu lu_factor lu_of_pairs map
+syn keyword tslBuiltin matmul matrix_norm matrix_power matrix_rank max max_pool1d max_pool2d max_pool3d max_ranks maximum mean medfilt
+syn keyword tslBuiltin median meshgrid min minimum mkdir mod mode modf moveaxis mul multi_dot multinomial
+syn keyword tslBuiltin nan nan_to_num nanmax nanmean nanmedian nanmin nanprod nanquantile nanstd nansum nanvar ne
+syn keyword tslBuiltin neg nextafter nonzero norm now one_hot ones ones_like ord outer pad parse_args
+syn keyword tslBuiltin parse_time partition percentile permute pi pinv pixel_shuffle pixel_unshuffle polar polyfit polygamma polyval
+syn keyword tslBuiltin pow print prod profile progress ptp qr qr_of_pairs quantile rad2deg rand rand_like
+syn keyword tslBuiltin randint randn randn_like random_beta random_binomial random_bits random_cauchy random_chisquare random_dirichlet random_exponential random_gamma random_geometric
+syn keyword tslBuiltin random_gumbel random_laplace random_logistic random_lognormal random_multivariate_normal random_negative_binomial random_normal random_poisson random_state random_student_t random_truncated_normal random_uniform
+syn keyword tslBuiltin random_weibull randperm range ravel_multi_index read_bytes read_lines read_text real reciprocal recompile reduce relu
+syn keyword tslBuiltin remat remove removeprefix removesuffix repeat replace repr resample resample_poly reshape reversed rfft
+syn keyword tslBuiltin rfft2 rfft_pairs rfftfreq rfftn rfind right_shift rjust rms_norm roll roots rot90 round
+syn keyword tslBuiltin rsqrt rstrip save savgol_filter scatter scatter_add scatter_reduce search searchsorted seed segment_max segment_mean
+syn keyword tslBuiltin segment_min segment_prod segment_sum set set_random_state shift_ranks shuffle sigmoid sign signbit silu simpson
+syn keyword tslBuiltin sin sinc sinh sleep slogdet softmax softplus solve solve_triangular sort sorted split
+syn keyword tslBuiltin sqrt square squeeze stack startswith std stft stop_gradient str strip sub substitute
+syn keyword tslBuiltin sum sum_ranks sum_scatter_ranks svd svd_of_pairs svdvals take tan tanh tensor tensordot tile
+syn keyword tslBuiltin title to to_json toeplitz tolist topk trace transpose trapezoid tree_map tri tril
+syn keyword tslBuiltin triu trunc type unflatten unflatten_tree union unique unique_consecutive unravel_index unsqueeze unstack unwrap
+syn keyword tslBuiltin upper value_and_grad values vander vecdot view_as_complex view_as_real vjp vmap vstack wait where
+syn keyword tslBuiltin windows with_range with_vjp world_ending world_place write_bytes write_text xlog1py xlogy zeros zeros_like zeta
+syn keyword tslBuiltin zip
 syn match tslBuiltin "\<\%(contains\|fold\)\>"
 " end of words
 
