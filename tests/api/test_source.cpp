@@ -78,9 +78,9 @@ TEST_CASE("candidates are found for what is being written", "[api]") {
   t.eval("let point = {left: 1, length: ones([2])}\n## x times by\nfn scaled(x, by = 2) = x * by");
   const Json member = completed(t, "1 + point.le");
   CHECK(member["begin"] == 10);
-  CHECK(texts(member) == std::vector<std::string>{"left", "len(", "length"});
-  CHECK(member["candidates"][2]["kind"] == "field");
-  CHECK(member["candidates"][2]["doc"] == "f32[2] on cpu");
+  CHECK(texts(member) == std::vector<std::string>{"left", "length", "len("});
+  CHECK(member["candidates"][1]["kind"] == "field");
+  CHECK(member["candidates"][1]["doc"] == "f32[2] on cpu");
   CHECK(member["call"].is_null());
   const Json argument = completed(t, "scaled(3, b");
   CHECK(argument["candidates"][0] == Json{{"text", "by: "}, {"kind", "argument"}, {"doc", "by = 2"}});
