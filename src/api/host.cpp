@@ -82,10 +82,6 @@ EngineOptions options_of(const tsl_config& config) {
   return options;
 }
 
-}  // namespace
-
-namespace {
-
 /// Sets the place of the process among ranks, if the host program states it. Throws Failure (value).
 void set_place(const tsl_config& config) {
   if (config.ranks == 0 && config.rank == 0) return;

@@ -3,6 +3,7 @@
 #include "base/error_names.h"
 #include "base/long_text.h"
 #include "builtins/builtins.h"
+#include "builtins/expect_path.h"
 #include "drawing/drawing.h"
 #include "drawing/raster.h"
 #include "drawing/svg.h"
@@ -28,12 +29,6 @@
 namespace tsl {
 
 namespace {
-
-const std::string& expect_path(Context& context, const Value& value, std::string_view parameter = "path") {
-  const std::string& path = expect_string(context, value, "a path");
-  require_path(path, parameter);
-  return path;
-}
 
 enum class FileKind { npy, npz, safetensors, json, csv, png, jpeg, svg };
 

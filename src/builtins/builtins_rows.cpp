@@ -3,7 +3,7 @@
 
 #include "base/error_names.h"
 #include "builtins/builtins.h"
-#include "io/file_system.h"
+#include "builtins/expect_path.h"
 #include "io/rows.h"
 #include "value/context.h"
 #include "value/host_tensor.h"
@@ -14,12 +14,6 @@
 namespace tsl {
 
 namespace {
-
-const std::string& path_of_rows(Context& context, const Value& value) {
-  const std::string& path = expect_string(context, value, "a path");
-  require_path(path, "path");
-  return path;
-}
 
 /// Returns the tensor of a file that is named, or the only one.
 StoredTensor stored_tensor(Context& context, const std::string& path, const Value& name) {
@@ -58,7 +52,7 @@ Tensor places_of(Context& context, const Value& value) {
 }
 
 Value run_load_rows(Context& context, std::span<Value> args) {
-  const std::string& path = path_of_rows(context, args[0]);
+  const std::string& path = expect_path(context, args[0]);
   const StoredTensor stored = stored_tensor(context, path, args[2]);
   if (stored.shape.empty())
     fail_argument(ErrorName::shape_mismatch, "path", fmt::format("load_rows: the tensor of '{}' has no rows", path));
@@ -79,7 +73,7 @@ Value shape_value(const StoredTensor& stored) {
 }
 
 Value run_load_shapes(Context& context, std::span<Value> args) {
-  const std::vector<StoredTensor> all = stored_tensors(path_of_rows(context, args[0]));
+  const std::vector<StoredTensor> all = stored_tensors(expect_path(context, args[0]));
   if (all.size() == 1 && all[0].name.empty()) return shape_value(all[0]);
   Value record = make_record({});
   for (const StoredTensor& each : all)  // bounded: by the limit of entries of a file
@@ -88,7 +82,7 @@ Value run_load_shapes(Context& context, std::span<Value> args) {
 }
 
 Value run_line_starts(Context& context, std::span<Value> args) {
-  const std::vector<int64_t> starts = line_starts(path_of_rows(context, args[0]));
+  const std::vector<int64_t> starts = line_starts(expect_path(context, args[0]));
   const Tensor out = new_host_tensor(context, DType::i64, Shape{static_cast<int64_t>(starts.size())});
   std::memcpy(out.data(), starts.data(), starts.size() * sizeof(int64_t));
   return context.runtime().to_device(out);
