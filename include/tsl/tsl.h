@@ -217,6 +217,9 @@ typedef struct tsl_config {
   uint32_t local_rank;   /* among those of this host */
   uint32_t local_ranks;  /* default: 0, all are on this host, and `local_rank` is not looked at */
   tsl_string rendezvous; /* a folder that all ranks share, new for each run */
+  /* Receives how far loops over progress() and reads of large files are, as the last line of a terminal: a text begins
+     with "\r\33[K", and only the line that is to stay ends; default: NULL, nothing is shown */
+  tsl_write progress;
 } tsl_config;
 
 /* Fills in the defaults. Use the macro, which passes the size that the program was compiled with. */
@@ -395,7 +398,8 @@ TSL_API tsl_status tsl_get_field(tsl_engine engine, tsl_value record, tsl_string
  * next call with this engine. */
 TSL_API tsl_status tsl_to_text(tsl_engine engine, tsl_value value, tsl_string* text);
 /* Formats a value as the prompt of `tsl` does: with the dtype, shape and device of a tensor, on several lines if one
- * does not hold it, and cut where it is long. The text is valid until the next call with this engine. */
+ * does not hold it, and cut where it is long; a plot as characters. The text is valid until the next call with this
+ * engine. */
 TSL_API tsl_status tsl_display(tsl_engine engine, tsl_value value, tsl_string* text);
 
 /* ---- Tensors ---- */

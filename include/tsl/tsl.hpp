@@ -393,6 +393,7 @@ struct Config {
   size_t stack_limit = 0;
   uint32_t rank = 0, ranks = 0, local_rank = 0, local_ranks = 0;
   std::string rendezvous = {};
+  std::function<void(std::string_view)> progress = nullptr;
 };
 
 class Engine {
@@ -426,6 +427,8 @@ class Engine {
       to.diagnostics = [](void* user, tsl_string text) {
         static_cast<Config*>(user)->diagnostics({text.data, text.length});
       };
+    if (from.progress)
+      to.progress = [](void* user, tsl_string text) { static_cast<Config*>(user)->progress({text.data, text.length}); };
     to.logs = detail::text(from.logs);
     std::vector<tsl_option> options;
     for (const auto& [name, value] : from.options) options.push_back({detail::text(name), detail::text(value)});

@@ -3,6 +3,7 @@
 
 #include "api/host.h"
 #include "base/error_names.h"
+#include "drawing/braille.h"
 #include "syntax/unicode.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
@@ -253,7 +254,7 @@ tsl_status tsl_get_field(tsl_engine engine, tsl_value record, tsl_string key, ts
 tsl_status tsl_display(tsl_engine engine, tsl_value value, tsl_string* text) {
   return read(engine, value, text, [=](Host& host, const Value& v) {
     const RunWatch::Scope scope(host.engine().watch, host.engine().options().limits);
-    host.text = display(host.engine(), v);
+    host.text = shown_result(host.engine(), v);
     *text = string_of(host.text);
   });
 }

@@ -113,6 +113,7 @@ Host::Host(uint64_t id, const tsl_config& config)
   };
   engine_->output = writer(config.output);
   engine_->log = writer(config.diagnostics);
+  if (config.progress) engine_->show_progress(writer(config.progress));
   if (config.load_module)
     engine_->load_module = [this, load = config.load_module, user = config.user](auto& path, auto& importer) {
       return load_source(load, user, path, importer);

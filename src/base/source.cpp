@@ -49,6 +49,11 @@ uint32_t SourceMap::find(std::string_view name) const {
   return 0;
 }
 
+std::string SourceMap::text(Span span) const {
+  const std::string& whole = get(span.source).text();
+  return span.end <= whole.size() ? whole.substr(span.begin, span.end - span.begin) : "";
+}
+
 std::string SourceMap::location(Span span) const {
   const Source& source = get(span.source);
   return fmt::format("{}:{}", source.name(), source.line_of(span.begin));

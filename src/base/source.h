@@ -75,6 +75,8 @@ class SourceMap {
   uint32_t find(std::string_view name) const;
   /// Frees a source. Spans that still refer to it are shown as of "<none>".
   void forget(uint32_t id) { sources_[id].reset(); }
+  /// Returns the text of a span; "" if its source is forgotten.
+  std::string text(Span span) const;
   /// Returns "file.tsl:12", for messages and logs.
   std::string location(Span span) const;
   RangeTable& ranges() { return ranges_; }

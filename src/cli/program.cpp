@@ -143,18 +143,6 @@ int write_profile(const Command& command, Engine& engine, ErrorForm form, int co
   return code;
 }
 
-/// Shows on the terminal how far loops over progress(xs) and loads of large files are.
-void show_progress(Engine& engine) {
-  ProgressLine& line = engine.interpreter().progress_line();
-  line.write = [](std::string_view text) { std::cerr << text << std::flush; };
-  engine.watch.show_reading = [&line](std::string_view path, uint64_t done, uint64_t total) {
-    constexpr double kMegabyte = 1e6;
-    if (done == total) return line.hide();
-    line.show(fmt::format("reading {}: {:.0f} of {:.0f} MB", path, static_cast<double>(done) / kMegabyte,
-                          static_cast<double>(total) / kMegabyte));
-  };
-}
-
 /// Starts the ranks of a command that runs a script.
 int start_ranks(char** argv, const Command& command) {
   if (command.kind == Command::Kind::script || command.kind == Command::Kind::code)
@@ -207,7 +195,7 @@ int run_command(int argc, char** argv) {
     return Screen{width > 0 ? width : Screen().columns, wants_color(when, file)};
   };
   engine.show_warning = [&](const Error& warning) { show(warning, engine.sources(), form); };
-  if (isatty(STDERR_FILENO) != 0) show_progress(engine);
+  if (isatty(STDERR_FILENO) != 0) engine.show_progress([](std::string_view text) { std::cerr << text << std::flush; });
   const InterruptScope interrupts(engine);
   world::allow_ending();
   int code = 0;

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error_names.h"
 #include "bytecode/builtin_table.h"
 #include "engine/library.h"
@@ -13,6 +15,7 @@
 #include "value/format.h"
 #include "value/text_builder.h"
 #include "vm/interpreter.h"
+#include "vm/progress.h"
 
 namespace tsl {
 
@@ -116,6 +119,17 @@ void Engine::print(const Value& value) {
   else add();
   line += '\n';
   line.flush();
+}
+
+void Engine::show_progress(std::function<void(std::string_view)> write) {
+  ProgressLine& line = interpreter_->progress_line();
+  line.write = std::move(write);
+  watch.show_reading = [&line](std::string_view path, uint64_t done, uint64_t total) {
+    constexpr double kMegabyte = 1e6;
+    if (done == total) return line.hide();
+    line.show(fmt::format("reading {}: {:.0f} of {:.0f} MB", path, static_cast<double>(done) / kMegabyte,
+                          static_cast<double>(total) / kMegabyte));
+  };
 }
 
 void Engine::write_log(std::string_view text) {

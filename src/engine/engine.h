@@ -149,7 +149,6 @@ class Engine final : public Context {
   exec::Devices& devices();
   /// Returns the timeline of the profile, or null.
   exec::Timeline* timeline();
-  /// Its progress_line() receives the bars of loops over progress(xs), if a host sets that to write to a terminal.
   Interpreter& interpreter() { return *interpreter_; }
   ModuleLoader& modules() { return *modules_; }
   Prompt& prompt() { return *prompt_; }
@@ -165,6 +164,9 @@ class Engine final : public Context {
   /// Receives log output (default: standard error), under the same rules.
   std::function<void(std::string_view)> log;
   void write_log(std::string_view text) override;
+  /// Shows how far loops over progress(xs) and reads of files are, as the last line of a terminal. `write` must not
+  /// throw.
+  void show_progress(std::function<void(std::string_view)> write);
   /// Receives warnings, which render() formats (default: as text to standard error), under the same rules.
   std::function<void(const Error&)> show_warning;
   void warn(Error warning) override;

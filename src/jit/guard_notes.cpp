@@ -172,7 +172,7 @@ const char* name_of(SegmentEndKind kind) {
 
 std::string excerpt(const SourceMap& sources, Span span) {
   if (!span.valid()) return "";
-  std::string text = sources.get(span.source).text().substr(span.begin, span.end - span.begin);
+  std::string text = sources.text(span);
   if (const size_t end = text.find('\n'); end != std::string::npos) text = text.substr(0, end) + "…";
   return cut(std::move(text), kMaxExcerpt);
 }

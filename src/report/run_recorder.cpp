@@ -24,7 +24,7 @@ constexpr size_t kMaxMissed = 200;  // of one specialisation
 /// Formats the tree of a region as canonical text; its own text if that cannot be parsed alone.
 std::string tree_text(const SourceMap& sources, Span extent) {
   if (!extent.valid()) return "";
-  std::string text = sources.get(extent.source).text().substr(extent.begin, extent.end - extent.begin) + "\n";
+  std::string text = sources.text(extent) + "\n";
   try {
     SourceMap alone;
     Interner names;

@@ -232,7 +232,7 @@ std::string declaration_text(const FunctionInfo& function, const SourceMap& sour
     if (parameter.type) text += ": " + annotation_text(*parameter.type);
     if (!parameter.has_default) continue;
     const Span span = parameter.default_span;
-    text += " = " + sources.get(span.source).text().substr(span.begin, span.end - span.begin);
+    text += " = " + sources.text(span);
   }
   const std::optional<ParameterInfo>& rest = function.signature.rest;
   if (rest) text += (text.empty() ? "..." : ", ...") + *rest->name;

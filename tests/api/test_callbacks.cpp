@@ -154,6 +154,16 @@ TEST_CASE("a profile is of what runs between its start and its end", "[api]") {
   t.eval("ones([2]) * 2.0");
 }
 
+TEST_CASE("code that reads a variable of an earlier text is explained", "[api]") {
+  Fixture t([](tsl_config& config) { config.capabilities = TSL_ALLOW_COMPILE; });
+  tsl_string text = {nullptr, 0};
+  REQUIRE(tsl_explain(t.engine, {0}, &text) == TSL_OK);
+  t.eval("    let far = ones([3]) + 1.0");  // no code of this text remains, and so its source does not
+  t.eval("@compile fn f(x) = x + far\nf(ones([3]))");
+  REQUIRE(tsl_explain(t.engine, t.get("f"), &text) == TSL_OK);
+  CHECK(text_of(text).find("1 kernel") != std::string::npos);
+}
+
 TEST_CASE("what was compiled is explained in words and as JSON", "[api]") {
   Fixture t([](tsl_config& config) {
     config.capabilities = TSL_ALLOW_COMPILE;

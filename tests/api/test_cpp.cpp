@@ -185,6 +185,14 @@ TEST_CASE("modules, logs and reports of C++ are texts", "[api]") {
   CHECK(engine.run("import others").error().kind == TSL_IO);
 }
 
+TEST_CASE("a host shows how far a loop is", "[api]") {
+  std::string line;
+  tsl::Engine engine = tsl::Engine::create({.progress = [&line](std::string_view text) { line += text; }}).value();
+  engine.run("for i in progress(0..3) { i }").value();
+  CHECK(line.find("3/3") != std::string::npos);
+  CHECK(line.ends_with("\n"));
+}
+
 TEST_CASE("C++ asks about sources that are being written", "[api]") {
   auto engine = tsl::Engine::create().value();
   engine.run("fn scaled(x, by) = x * by").value();

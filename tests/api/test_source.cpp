@@ -130,6 +130,7 @@ TEST_CASE("a value is displayed as at the prompt", "[api]") {
   };
   CHECK(displayed("ones([2])") == "f32[2] on cpu\n[1. 1.]");
   CHECK(displayed("\"a\"") == "\"a\"");
+  CHECK(displayed("import plot\nplot.line([1.0, 2.0])").find("⢸") != std::string::npos);
   CHECK_THAT(displayed("map(fn(i) = i, range(1000))"), Catch::Contains("… 987 more"));
 }
 
