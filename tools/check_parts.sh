@@ -250,6 +250,26 @@ part_editors() {
   python3 tests/lsp/test_fuzz.py build/release/tsl 10000
 }
 
+# notebook: real clients of Jupyter ask the kernel, and the example becomes a page (build/check/notebook)
+part_notebook() {
+  need chromium chromium
+  build release -- tsl tsl_shared
+  local folder=$root/build/notebook
+  if [[ ! -e $folder/complete ]]; then
+    python3 -m venv --clear "$folder"
+    if ! logged "$folder/pip.log" "$folder/bin/pip" install --no-cache-dir ipykernel nbclient nbconvert; then
+      echo "ipykernel cannot be installed from PyPI"
+      return 77
+    fi
+    touch "$folder/complete"
+  fi
+  export PYTHONPATH=$root/python TSL_LIBRARY=$root/build/release/libtsl.so
+  "$folder/bin/python" -m tsl.notebook install --sys-prefix
+  PATH=$folder/bin:$PATH "$folder/bin/python" tests/notebook/test_notebook.py
+  chromium --headless --no-sandbox --disable-gpu --window-size=1000,4200 \
+    --screenshot="$root/build/check/notebook/notebook.png" "$root/build/check/notebook/notebook.html" 2>/dev/null
+}
+
 # mutants: the mistakes of tests/mutants/, 95 % of which a test must notice; goes on where it was stopped (three hours)
 part_mutants() {
   build mutants -DTSL_MUTANTS=ON -DTSL_CUDA=OFF -DCMAKE_BUILD_TYPE=Release

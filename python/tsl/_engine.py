@@ -40,6 +40,7 @@ class Engine:
     functions), element_limit (elements of a tensor), source_limit (bytes of a text), depth_limit (calls within calls), and
     for each run() or call: step_limit (calls and iterations), time_limit (seconds).
     output, diagnostics: are called with what scripts print, and with warnings and logs; by default sys.stdout and sys.stderr.
+    progress: is called with how far loops over progress() are, as the last line of a terminal; by default nothing is shown.
     logs: what is logged to `diagnostics`, as by `tsl --log`: "recompiles,perf".
     load_module(name, importer): returns the source of a module for `import`, or None if it has none.
     options: of the program `tsl`, by their names there: {"numerics": "fast", "tf32": True, "cuda-graphs": False}. Reports that
@@ -50,7 +51,8 @@ class Engine:
 
     def __init__(self, capabilities=("compile",), *, device="cpu", threads=0, memory_limit=0, source_limit=0, step_limit=0,
                  time_limit=0.0, seed=0, output=None, diagnostics=None, host_memory_limit=0, element_limit=0, depth_limit=0,
-                 load_module=None, logs="", options=None, rank=0, ranks=0, local_rank=0, local_ranks=0, rendezvous=""):
+                 load_module=None, logs="", options=None, rank=0, ranks=0, local_rank=0, local_ranks=0, rendezvous="",
+                 progress=None):
         config = lib.Config()
         self._handle, self._process = lib.EngineHandle(0), os.getpid()
         self._use = _Use()
@@ -82,6 +84,8 @@ class Engine:
         config.options, config.option_count = options, len(options)
         self._output = config.output = self._writer(output or (lambda text: sys.stdout.write(text)), "output")
         self._diagnostics = config.diagnostics = self._writer(diagnostics or (lambda text: sys.stderr.write(text)), "diagnostics")
+        if progress:
+            self._progress = config.progress = self._writer(progress, "progress")
         if load_module:
             _require_callable(load_module, "load_module")
             self._load_module = config.load_module = self._loader(load_module)
@@ -117,10 +121,11 @@ class Engine:
         if self._process == os.getpid():  # a fork leaves the engine to its parent
             self.close()
 
-    def run(self, source, name="<python>"):
-        """Runs source text, in which what earlier runs declared is visible. Returns the last expression's value."""
+    def run(self, source, name="<python>", *, convert=True):
+        """Runs source text, in which what earlier runs declared is visible. Returns the last expression's value; without
+        `convert` as a tsl.Value, whatever it is."""
         (name, _held), (source, _held_too) = lib.string(name, "name"), lib.string(source, "source")
-        return self._returned(_calls.run, name, source)
+        return self._returned(_calls.run, name, source, convert=convert)
 
     def run_file(self, path):
         """Runs a file likewise; relative imports start at its folder."""
@@ -283,7 +288,7 @@ class Engine:
             cause, self._cause = self._cause, None
             raise lib.Error.of(self._handle, status) from cause
 
-    def _returned(self, call, *arguments):
+    def _returned(self, call, *arguments, convert=True):
         with self._use:
             while self._released:
                 _calls.release(self._handle, self._released.popleft())
@@ -299,7 +304,7 @@ class Engine:
                 self._release(result)
                 raise
             self._check(status)
-            return self._to_python(result)
+            return self._to_python(result) if convert else self._to_value(result)
 
     def _interrupt(self):
         """Interrupts the run, from any thread, and remembers it."""
@@ -501,15 +506,22 @@ class Engine:
 
     def _to_python(self, handle):
         """Makes a value of Python, and takes over the handle."""
-        kind = c_int()
-        self._do(_calls.get_kind, handle, byref(kind))
-        reference = {lib.TENSOR: Tensor, lib.FUNCTION: Function, lib.MODULE: Value, lib.DTYPE: Value, lib.RANGE: Value}
-        if kind.value in reference:
-            return reference[kind.value](self, handle)
+        kind = self._kind(handle)
+        if kind in (lib.TENSOR, lib.FUNCTION, lib.MODULE, lib.DTYPE, lib.RANGE):
+            return self._to_value(handle)
         try:
-            return self._read(kind.value, handle)
+            return self._read(kind, handle)
         finally:
             self._release(handle)
+
+    def _to_value(self, handle):
+        """Makes a reference, and takes over the handle."""
+        return {lib.TENSOR: Tensor, lib.FUNCTION: Function}.get(self._kind(handle), Value)(self, handle)
+
+    def _kind(self, handle):
+        kind = c_int()
+        self._do(_calls.get_kind, handle, byref(kind))
+        return kind.value
 
     def _read(self, kind, handle):
         scalars = {lib.BOOL: (c_bool, _calls.get_bool), lib.INT: (c_int64, _calls.get_int), lib.FLOAT: (c_double, _calls.get_float)}

@@ -98,7 +98,7 @@ class Config(Structure):
                 ("load_module", LoadModule), ("allocate", Allocate), ("deallocate", Deallocate), ("run_tasks", RunTasks),
                 ("logs", String), ("options", POINTER(Option)), ("option_count", c_size_t),
                 ("stack_limit", c_size_t), ("rank", c_uint32), ("ranks", c_uint32), ("local_rank", c_uint32),
-                ("local_ranks", c_uint32), ("rendezvous", String)]
+                ("local_ranks", c_uint32), ("rendezvous", String), ("progress", Write)]
 
 
 class ErrorInfo(Structure):

@@ -4,6 +4,7 @@ import json
 import pathlib
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lsp"))
@@ -11,6 +12,7 @@ from client import Client  # noqa: E402
 
 TEXTMATE = ROOT / "editors/vscode/syntaxes/tsl.tmLanguage.json"
 VIM = ROOT / "editors/vim/syntax/tsl.vim"
+PYGMENTS = ROOT / "python/tsl/notebook/lexer.py"
 TYPE, KEYWORD = 22, 14  # as the protocol numbers them
 # Options of Vim's :syntax, which are no keywords there.
 VIM_OPTIONS = {"conceal", "cchar", "contained", "containedin", "contains", "display", "excludenl", "extend", "fold", "keepend",
@@ -73,9 +75,19 @@ def vim(words):
     return before + text + end + after
 
 
+def pygments(words):
+    text = PYGMENTS.read_text()
+    for name in ("keywords", "constants", "types"):
+        lines = textwrap.wrap(", ".join(f'"{word}"' for word in words[name]), 116, initial_indent="    ", subsequent_indent="    ")
+        value = "(\n" + "\n".join(lines) + ",\n)"
+        text, count = re.subn(rf"^{name.upper()} = \((?:\)|\n(?:    .*\n)*\))", f"{name.upper()} = {value}", text, flags=re.MULTILINE)
+        assert count == 1, name
+    return text
+
+
 def main():
     words = lists(sys.argv[1])
-    for path, text in [(TEXTMATE, textmate(words)), (VIM, vim(words))]:
+    for path, text in [(TEXTMATE, textmate(words)), (VIM, vim(words)), (PYGMENTS, pygments(words))]:
         if "--update" in sys.argv:
             path.write_text(text)
         elif path.read_text() != text:

@@ -45,6 +45,17 @@ class Values(unittest.TestCase):
             self.engine.set("m", {None: 1})
         self.assertEqual(caught.exception.name, "wrong-key-type")
 
+    def test_a_value_can_be_kept_as_it_is(self):
+        self.assertEqual(self.engine.run("[1, 2]", convert=False).display(), "[1, 2]")
+        self.assertIsInstance(self.engine.run("ones([2])", convert=False), tsl.Tensor)
+        self.assertEqual(self.engine.run("fn(x) = x + 1", convert=False)(2), 3)
+
+    def test_progress_is_written_where_it_is_asked_for(self):
+        lines = []
+        with tsl.Engine(progress=lines.append) as engine:
+            engine.run("for i in progress(0..3) { i }")
+        self.assertIn("3/3", "".join(lines))
+
     def test_variables_are_set_and_read(self):
         self.engine.set("amount", 3)
         self.assertEqual(self.engine.run("amount * 2"), 6)

@@ -21,6 +21,8 @@ Requires-Dist: nvidia-cublas ; extra == 'cuda'
 Provides-Extra: cuda12
 Requires-Dist: nvidia-cuda-nvrtc-cu12 ; extra == 'cuda12'
 Requires-Dist: nvidia-cublas-cu12 ; extra == 'cuda12'
+Provides-Extra: notebook
+Requires-Dist: ipykernel ; extra == 'notebook'
 """
 WHEEL = """Wheel-Version: 1.0
 Generator: tools/packages/wheel.py
@@ -29,6 +31,9 @@ Tag: {tag}
 """
 ENTRY_POINTS = """[console_scripts]
 tsl = tsl.__main__:main
+
+[pygments.lexers]
+tsl = tsl.notebook.lexer:TslLexer
 """
 DATE = (1980, 1, 1, 0, 0, 0)  # so that equal contents make equal wheels
 
@@ -59,8 +64,8 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     info = f"tsl-{version}.dist-info"
     wheel = Wheel(folder / f"tsl-{version}-{tag}.whl", info)
-    for path in sorted((python / "tsl").glob("*.py")):
-        wheel.add(f"tsl/{path.name}", path.read_bytes())
+    for path in sorted((python / "tsl").rglob("*.py")):
+        wheel.add(str(path.relative_to(python)), path.read_bytes())
     # The program and the library find lib/tsl/ from where they are, as in the tree.
     wheel.add("tsl/bin/tsl", (tree / "bin/tsl").read_bytes(), 0o755)
     wheel.add("tsl/lib/libtsl.so", (tree / "lib/libtsl.so").read_bytes(), 0o755)
