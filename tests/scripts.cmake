@@ -31,6 +31,8 @@ if(TARGET libedit::libedit AND NOT TSL_SANITIZE)
 endif()
 
 if(TSL_PYTHON)
+  # Programs that stop at breakpoints and errors.
+  tsl_script_test(stopped_programs ${TSL_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/prompt/stopped.py $<TARGET_FILE:tsl>)
   tsl_script_test(sweep ${TSL_PYTHON} tests/python/test_sweep.py)
   if(TARGET tsl_gloo)
     tsl_script_test(ranks ${TSL_PYTHON} tests/ranks/run.py ${PROJECT_BINARY_DIR})

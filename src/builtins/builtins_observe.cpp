@@ -43,7 +43,22 @@ Value wait_now(Context& context, std::span<Value>) {
 
 Value wait_builtin(Context& context, Args) { return context.runtime().effect(wait_now, {}); }
 
+Value stop_now(Context& context, std::span<Value>) {
+  context.stop_at_breakpoint();
+  return Value();
+}
+
+Value breakpoint_builtin(Context& context, Args) {
+  context.runtime().abort_trace("breakpoint() stops the program in it");
+  return context.runtime().effect(stop_now, {});
+}
+
 constexpr Builtin kObserveRows[] = {
+    with_effect({"breakpoint", "breakpoint()",
+                 "stops the program for a prompt that sees its variables: `:continue` goes on, `:where` shows the "
+                 "calls, `:up` and `:down` go through them. From then on everything is interpreted. In a host program "
+                 "it does nothing",
+                 breakpoint_builtin, "host"}),
     with_effect(
         {"profile",
          "profile(f: fn, name: str | nil = nil, to: str | nil = nil, sort: str = \"time\", "

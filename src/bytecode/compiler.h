@@ -23,6 +23,9 @@ struct CompileOptions {
   bool is_library = false;   // a module of the standard library, the prelude included
   std::string_view text{};   // of the source, for the messages of assert; may be empty
   std::string_view name{};   // of the source
+  /// Variables keep their values to the end of their scope, for whoever looks at a stopped program, and not only until
+  /// their last use.
+  bool keeps_variables = false;
   /// Of an entry of a prompt: called with the value of each expression but the last that ends a line at its top level.
   /// Null: these values are dropped.
   const Value* show = nullptr;

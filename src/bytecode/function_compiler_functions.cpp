@@ -67,7 +67,7 @@ std::unique_ptr<Proto> FunctionCompiler::run() {
     block(*function_.body);
     return_value(nullptr, function_.body->span);
   }
-  mark_last_uses(*proto_);
+  mark_last_uses(*proto_, module_.options.keeps_variables);
   const bool has_attribute = proto_->is_compiled || proto_->is_interpreted;
   const bool is_direct =
       !has_attribute && !proto_->tests_arguments && !function_.rest && proto_->parameter_count() < Proto::kNoDirectCall;

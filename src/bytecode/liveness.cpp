@@ -100,7 +100,8 @@ bool is_test(Opcode op) {
 
 class Liveness {
  public:
-  explicit Liveness(Proto& proto) : proto_(proto), registers_(proto.register_count) {}
+  Liveness(Proto& proto, bool keeps_variables)
+      : proto_(proto), keeps_variables_(keeps_variables), registers_(proto.register_count) {}
 
   void run() {
     find_blocks();
@@ -242,6 +243,7 @@ class Liveness {
       visit(
           i, [](uint16_t, int) {}, [&](uint16_t r) { live.remove(r); });
       live.add_all(needed);
+      if (keeps_variables_) add_variables(pc, live);
       const auto each_read = [&](auto read) { visit(i, read, [](uint16_t) {}); };
       each_read([&](uint16_t r, int operand) {
         if (operand < 0) live.add(r);
@@ -251,6 +253,13 @@ class Liveness {
       });
       if (i.op == Opcode::move && i.kills_b()) i.op = Opcode::take;
       each_read([&](uint16_t r, int) { live.add(r); });
+    }
+  }
+
+  /// Adds the registers that hold variables at an instruction.
+  void add_variables(uint32_t pc, RegisterSet& live) const {
+    for (const RegisterName& variable : proto_.register_names) {
+      if (variable.begin <= pc && pc < variable.end) live.add(variable.reg);
     }
   }
 
@@ -310,6 +319,7 @@ class Liveness {
   }
 
   Proto& proto_;
+  const bool keeps_variables_;
   uint16_t registers_;
   std::vector<Block> blocks_;
   std::vector<uint32_t> block_of_;
@@ -317,6 +327,6 @@ class Liveness {
 
 }  // namespace
 
-void mark_last_uses(Proto& proto) { Liveness(proto).run(); }
+void mark_last_uses(Proto& proto, bool keeps_variables) { Liveness(proto, keeps_variables).run(); }
 
 }  // namespace tsl

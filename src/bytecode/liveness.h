@@ -8,7 +8,7 @@ namespace tsl {
 
 /// Sets the kill flags of all instructions, turns moves of dead registers into `take`, and fills in the registers that
 /// the loops of `proto` read and write. A register that is live at a handler is not killed inside the try block, so a
-/// failed statement leaves every variable unchanged.
-void mark_last_uses(Proto& proto);
+/// failed statement leaves every variable unchanged. With `keeps_variables` only temporaries are killed.
+void mark_last_uses(Proto& proto, bool keeps_variables);
 
 }  // namespace tsl

@@ -52,6 +52,9 @@ void add_general_options(CLI::App& app, Command& command, std::string& code, std
   app.option_defaults()->group("Running");
   app.add_option("-e", code, "Run CODE")->type_name("CODE");
   app.add_flag("-i", command.interactive, "A prompt, after the script if there is one");
+  add_choice(app, "--on-error", {"prompt", "end"},
+             "What follows an error: a prompt where the program failed, or its end",
+             [&command](const std::string& word) { command.engine.stops_at_errors = word == "prompt"; });
   app.add_flag("--check", command.check,
                "Only look for errors that are known without running: syntax, names, calls, types");
   if (!app.get_option_no_throw("--json"))  // that of explain

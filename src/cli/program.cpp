@@ -179,7 +179,8 @@ int run_command(int argc, char** argv) {
   const bool color = wants_color(command.color);
   const ErrorForm form{color, command.report.json && !command.report.explain};
   if (command.check && command.kind != Command::Kind::prompt) return run_check(command, color);
-  command.engine.defer_errors = command.kind != Command::Kind::prompt && !command.interactive;
+  command.engine.defer_errors =
+      command.kind != Command::Kind::prompt && !command.interactive && !command.engine.stops_at_errors;
   std::unique_ptr<Engine> opened;
   try {
     begin_reports(command);
@@ -196,6 +197,10 @@ int run_command(int argc, char** argv) {
   };
   engine.show_warning = [&](const Error& warning) { show(warning, engine.sources(), form); };
   if (isatty(STDERR_FILENO) != 0) engine.show_progress([](std::string_view text) { std::cerr << text << std::flush; });
+  engine.stopped = [&](const Error* error) {
+    if (world::Group::of_process().size() > 1) return;  // they share one terminal
+    prompt::stop_program(engine, color, error, [&](const Error& each) { show(each, engine.sources(), form); });
+  };
   const InterruptScope interrupts(engine);
   world::allow_ending();
   int code = 0;

@@ -42,6 +42,10 @@ Engine::Engine(EngineOptions options)
   interpreter_ = std::make_unique<Interpreter>(*this);
   runtime_ = std::make_unique<EngineRuntime>(*this, *interpreter_, options_);  // may log
   interpreter_->connect(*runtime_);
+  if (options_.stops_at_errors) {
+    options_.compile_all = options_.compile_annotated = false;
+    runtime_->on_failure = [this](const Error& error) { stop(&error); };
+  }
   modules_ = std::make_unique<ModuleLoader>(*this);
   builtins_ = std::make_unique<BuiltinTable>(
       names(), standard_library(), [this](const LibrarySource& source) { return modules_->load_prelude(source); });
@@ -119,6 +123,25 @@ void Engine::print(const Value& value) {
   else add();
   line += '\n';
   line.flush();
+}
+
+std::unique_ptr<Prompt> Engine::exchange_prompt(std::unique_ptr<Prompt> prompt) {
+  return std::exchange(prompt_, std::move(prompt));
+}
+
+/// From the first stop on everything is interpreted, so that all variables can be looked at.
+void Engine::stop(const Error* error) {
+  if (!stopped || is_stopped_) return;
+  options_.compile_all = options_.compile_annotated = false;
+  options_.has_stopped = true;
+  is_stopped_ = true;
+  try {
+    stopped(error);
+  } catch (...) {
+    is_stopped_ = false;
+    throw;
+  }
+  is_stopped_ = false;
 }
 
 void Engine::show_progress(std::function<void(std::string_view)> write) {

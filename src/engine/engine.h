@@ -59,6 +59,8 @@ struct EngineOptions {
   const char* why_not() const {
     return !allows_compile                    ? "the host does not let code be compiled"
            : check_nan                        ? "--check-nan runs everything op by op"
+           : stops_at_errors                  ? "--on-error prompt interprets everything"
+           : has_stopped                      ? "the program has stopped at a breakpoint, and is interpreted since"
            : compile_all || compile_annotated ? ""
                                               : "--no-compile is given";
   }
@@ -75,8 +77,11 @@ struct EngineOptions {
   exec::BackendOptions backend;  // for every device that the engine opens
   /// If set, opens every device except the CPU instead of the registered backends. For tests.
   std::function<std::unique_ptr<exec::Backend>(Device device, exec::Backend& host)> open_backend;
-  bool record = false;  // records what is compiled, for reports: Engine::recording()
-  RunReports reports;   // need prepare_reports() before the engine is made
+  /// --on-error prompt: interprets everything, and calls Engine::stopped for an error that nothing catches.
+  bool stops_at_errors = false;
+  bool has_stopped = false;  // at a breakpoint, and interprets everything since
+  bool record = false;       // records what is compiled, for reports: Engine::recording()
+  RunReports reports;        // need prepare_reports() before the engine is made
   std::vector<std::string> script_args;
   Permissions permissions;
   cpu::HostMemory host_memory;  // allocates tensors in host memory, if it is set
@@ -173,11 +178,18 @@ class Engine final : public Context {
   /// Returns the source of a module, or nothing, when a script imports `path` and the standard library has none; null:
   /// only files are searched. It must not run code.
   std::function<std::optional<std::string>(const std::string& path, const std::string& importer)> load_module;
+  /// Receives a program where it stops: at a call of breakpoint() (null), or with `stops_at_errors` at an error that
+  /// nothing catches. It may run code, and what it throws ends the program. Null: breakpoints do nothing.
+  std::function<void(const Error*)> stopped;
+  void stop_at_breakpoint() override { stop(nullptr); }
+  /// Replaces the prompt, and returns the one before.
+  std::unique_ptr<Prompt> exchange_prompt(std::unique_ptr<Prompt> prompt);
   const std::vector<std::string>& script_args() const override { return options_.script_args; }
   bool shows_device() const override { return options_.show_device; }
 
  private:
   template <class Sink, class Output> void write(const Sink& sink, const Output& text);
+  void stop(const Error* error);
   void enter();
 
   EngineOptions options_;
@@ -186,6 +198,7 @@ class Engine final : public Context {
   std::unique_ptr<BuiltinTable> builtins_;
   std::unique_ptr<ModuleLoader> modules_;
   std::unique_ptr<Prompt> prompt_;
+  bool is_stopped_ = false;                               // `stopped` is running
   bool is_writing_ = false;                               // `output`, `log` or `show_warning` is running
   std::set<std::pair<std::string, std::string>> warned_;  // the line and the message of each warning so far
 };

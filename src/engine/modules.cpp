@@ -172,6 +172,8 @@ Ref<Code> ModuleLoader::to_code(const ast::Module& module, const CompileOptions&
   const Source& source = engine_.sources().get(module.source);
   with_text.text = source.text();
   with_text.name = source.name();
+  const bool may_stop = !options.is_library && source.text().find("breakpoint(") != std::string::npos;
+  with_text.keeps_variables = may_stop || engine_.options().stops_at_errors;
   std::unique_ptr<Proto> main = compile(engine_.builtins(), module, with_text, cells);
   main->name = name;
   if (engine_.runtime().logs("bytecode")) engine_.runtime().log("bytecode", disassemble(*main, engine_.sources()));

@@ -13,7 +13,7 @@ Value Prompt::run(std::string text, const std::string& path, const std::string& 
   const std::string name = !given_name.empty() ? given_name
                            : path.empty()      ? fmt::format("<prompt {}>", entries_ + 1)
                                                : path;
-  ++entries_;
+  if (given_name.empty()) ++entries_;
   const auto all = [this] {
     std::vector<std::string> texts;
     for (const Name each : names()) texts.push_back(*each);
@@ -80,14 +80,20 @@ void Prompt::reset() {
 
 void Prompt::assign(Name name, Value value) {
   const auto known = visible_.find(name);
-  if (known == visible_.end() || !cells_.at(known->second.variable.get())->is_mutable) {
-    const bool is_word = std::all_of(name->begin(), name->end(), [](char c) {
-      return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    });
-    if (!is_word || name->empty() || *name == "_")  // the text below could be any program, or declare nothing
-      fail(ErrorName::malformed_name, "'{}' is no name of a variable", *name);
-    run(fmt::format("var {} = nil", *name), "", "<host>");
-  }
+  if (known == visible_.end() || !cells_.at(known->second.variable.get())->is_mutable)
+    return declare("var", name, std::move(value));
+  cells_.at(known->second.variable.get())->value = std::move(value);
+}
+
+void Prompt::declare(Name name, Value value) { declare("let", name, std::move(value)); }
+
+void Prompt::declare(const char* keyword, Name name, Value value) {
+  const bool is_word = std::all_of(name->begin(), name->end(), [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+  if (!is_word || name->empty() || *name == "_")  // the text below could be any program, or declare nothing
+    fail(ErrorName::malformed_name, "'{}' is no name of a variable", *name);
+  run(fmt::format("{} {} = nil", keyword, *name), "", "<host>");
   cells_.at(visible_.at(name).variable.get())->value = std::move(value);
 }
 

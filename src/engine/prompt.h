@@ -36,8 +36,11 @@ class Prompt {
   void reset();
   /// Assigns a variable, as `var name = value` would. Throws Failure (name) for what is no name.
   void assign(Name name, Value value);
+  /// Declares a variable likewise, as `let name = value` would.
+  void declare(Name name, Value value);
 
  private:
+  void declare(const char* keyword, Name name, Value value);
   Value run_entry(const ast::Module& entry, const Value* show = nullptr);
   void publish(const ast::Module& entry);
   void publish_variable(const ast::Variable& variable);

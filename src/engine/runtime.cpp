@@ -443,13 +443,16 @@ report::MemoryLedger& EngineRuntime::memory() {
   return *memory_;
 }
 
-/// Adds who holds the memory to an error, unless there is not enough of it for the notes.
-void EngineRuntime::out_of_memory(Failure& failure) {
-  const auto* const lacking = dynamic_cast<const OutOfMemory*>(&failure);
-  if (!lacking) return;
-  try {
-    add_memory_notes(failure.error(), lacking->device);
-  } catch (const std::exception&) {}
+/// Adds who holds the memory to an error that memory is lacking, unless there is not enough of it for the notes. Stops
+/// the program at an error that nothing catches.
+void EngineRuntime::failed(Failure& failure) {
+  if (const auto* const lacking = dynamic_cast<const OutOfMemory*>(&failure)) {
+    try {
+      add_memory_notes(failure.error(), lacking->device);
+    } catch (const std::exception&) {}
+  }
+  if (on_failure && !trace() && !failure.error().is_final && !interpreter_.is_guarded(0, nullptr))
+    on_failure(failure.error());
 }
 
 void EngineRuntime::add_memory_notes(Error& error, Device device) {

@@ -41,6 +41,8 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   void stop_profile() { profiling_.reset(); }
   /// Begins or ends a pause, in which all code is interpreted (RegionPause).
   void pause_regions(int change) { region_pauses_ += change; }
+  /// Receives an error that nothing catches, while the program is where it failed.
+  std::function<void(const Error&)> on_failure;
   /// Sets the default device. Throws Failure (device).
   void choose_device(Device device);
   /// Called when the first program begins.
@@ -83,7 +85,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   }
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop) override;
   void error_caught(ErrorKind kind) override;
-  void out_of_memory(Failure& failure) override;
+  void failed(Failure& failure) override;
   void out_of_steps() override { abort_trace("it runs too long to be traced"); }
   void each_reference(const Proto& function, const std::function<void(const Value&)>& visit) const override {
     regions_.each_reference(function, visit);

@@ -19,6 +19,7 @@
 #include "engine/prompt.h"
 #include "prompt/entry_text.h"
 #include "prompt/inspection.h"
+#include "prompt/stopped_program.h"
 #include "report/dump.h"
 #include "syntax/tokens.h"
 #include "tensor/layout.h"
@@ -190,8 +191,36 @@ std::string choose_device(SessionState& state, const std::string& name) {
 
 std::string quit(SessionState& state, const std::string&) {
   state.is_over = true;
+  if (state.stopped) state.stopped->ends_program = true;
   return "";
 }
+
+// ---- Programs that have stopped --------------------------------------------------------------------
+
+StoppedProgram& stopped_program(SessionState& state) {
+  if (!state.stopped)
+    fail_with(ErrorName::wrong_command_argument, "no program has stopped",
+              {"breakpoint() in a program stops it there, and --on-error prompt where it fails"});
+  return *state.stopped;
+}
+
+std::string go_on(SessionState& state, const std::string&) {
+  stopped_program(state);
+  state.is_over = true;
+  return "";
+}
+
+std::string go_up(SessionState& state, const std::string&) {
+  stopped_program(state).move(1);
+  return state.stopped->place();
+}
+
+std::string go_down(SessionState& state, const std::string&) {
+  stopped_program(state).move(-1);
+  return state.stopped->place();
+}
+
+std::string show_calls(SessionState& state, const std::string&) { return stopped_program(state).calls(); }
 
 constexpr Command kCommands[] = {
     {"help", Takes::expression, false, "this list; with a name, what it is", show_help},
@@ -211,7 +240,11 @@ constexpr Command kCommands[] = {
     {"cd", Takes::file, false, "the folder that file names start from; with a name, goes there", change_folder},
     {"reset", Takes::nothing, false, "forgets all variables", reset},
     {"device", Takes::word, false, "where tensors are made; with a name (cpu, cuda:1), from now on", choose_device},
-    {"quit", Takes::nothing, false, "leaves, as Ctrl-D and exit do", quit},
+    {"where", Takes::nothing, false, "the calls of a program that has stopped, innermost first", show_calls},
+    {"up", Takes::nothing, false, "goes to the call outside of this one: entries see its variables", go_up},
+    {"down", Takes::nothing, false, "goes to the call inside of this one", go_down},
+    {"continue", Takes::nothing, false, "lets a program that has stopped go on, as Ctrl-D does", go_on},
+    {"quit", Takes::nothing, false, "leaves, as Ctrl-D and exit do; ends a program that has stopped", quit},
 };
 
 }  // namespace

@@ -15,9 +15,12 @@ class Engine;
 
 namespace tsl::prompt {
 
+class StoppedProgram;
+
 /// What the entries so far leave for later ones, besides variables.
 struct SessionState {
   Engine& engine;
+  StoppedProgram* stopped = nullptr;   // within which the entries run
   std::vector<std::string> entered{};  // code that has run without an error
   std::vector<std::string> loaded{};   // files
   std::set<std::string> saved{};       // files that :save has written

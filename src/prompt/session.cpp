@@ -2,10 +2,12 @@
 
 #include <cstdio>
 #include <iostream>
+#include <optional>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/error.h"
+#include "base/error_names.h"
 #include "drawing/braille.h"
 #include "engine/engine.h"
 #include "engine/prompt.h"
@@ -13,6 +15,7 @@
 #include "prompt/entry_reader.h"
 #include "prompt/entry_text.h"
 #include "prompt/history.h"
+#include "prompt/stopped_program.h"
 #include "value/builtin.h"
 
 namespace tsl::prompt {
@@ -60,18 +63,15 @@ void run_entry(SessionState& state, const std::string& entry) {
   if (!is_quiet(text)) engine.output(shown_result(engine, value) + "\n");
 }
 
-}  // namespace
+using ShowError = std::function<void(const Error&)>;
 
-int run_session(Engine& engine, bool color, const std::function<void(const Error&)>& show) {
+/// Reads and runs entries until one ends the session. Returns the code of an entry that calls exit().
+std::optional<int> run_entries(SessionState& state, bool color, const ShowError& show) {
+  Engine& engine = state.engine;
   const bool is_interactive = isatty(STDIN_FILENO) != 0;
   History history(is_interactive ? default_history_file() : "");
   std::unique_ptr<EntryReader> reader = is_interactive ? make_line_editor(engine, history, color) : nullptr;
   if (!reader) reader = make_plain_reader(engine);
-  if (is_interactive)
-    std::cout << "TSL " TSL_VERSION ", a prompt. :help tells what it can do, Ctrl-D leaves.\n" << std::flush;
-  engine.start_recording();  // :graph and its like are about what runs before they are typed
-  engine.prompt().show_with(show_function());
-  SessionState state{engine};
   std::string entry;
   while (!state.is_over && reader->read(entry)) {
     try {
@@ -85,7 +85,36 @@ int run_session(Engine& engine, bool color, const std::function<void(const Error
       show(failure.error());
     }
   }
-  return 0;
+  return std::nullopt;
+}
+
+}  // namespace
+
+int run_session(Engine& engine, bool color, const std::function<void(const Error&)>& show) {
+  if (isatty(STDIN_FILENO) != 0)
+    std::cout << "TSL " TSL_VERSION ", a prompt. :help tells what it can do, Ctrl-D leaves.\n" << std::flush;
+  engine.start_recording();  // :graph and its like are about what runs before they are typed
+  engine.prompt().show_with(show_function());
+  SessionState state{engine};
+  return run_entries(state, color, show).value_or(0);
+}
+
+void stop_program(Engine& engine, bool color, const Error* error, const std::function<void(const Error&)>& show) {
+  std::fflush(stdout);
+  if (error) show(*error);
+  StoppedProgram program(engine);
+  engine.output("stopped " + program.place());
+  if (isatty(STDIN_FILENO) != 0)
+    engine.output(":continue goes on, :where shows the calls, :up and :down go through them, :quit ends the program\n");
+  engine.prompt().show_with(show_function());
+  SessionState state{engine, &program};
+  std::optional<int> code = run_entries(state, color, show);
+  if (program.ends_program) code = 0;
+  if (!code) return;
+  Error ending{ErrorName::program_exit, fmt::format("the program ended with exit code {}", *code), {}, {}, {}};
+  ending.exit_code = static_cast<uint8_t>(*code);
+  ending.is_final = true;
+  throw Failure(std::move(ending));
 }
 
 }  // namespace tsl::prompt

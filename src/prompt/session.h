@@ -15,4 +15,8 @@ namespace tsl::prompt {
 /// else 0.
 int run_session(Engine& engine, bool color, const std::function<void(const Error&)>& show);
 
+/// Gives a program that has stopped, at breakpoint() or at an error, a prompt that sees its variables. Returns for it
+/// to go on; throws Failure (exit) to end it.
+void stop_program(Engine& engine, bool color, const Error* error, const std::function<void(const Error&)>& show);
+
 }  // namespace tsl::prompt

@@ -66,6 +66,8 @@ class Context {
   virtual void write_log(std::string_view text) = 0;
   /// Shows a warning, once for each line and message. Throws it as a final Failure if warnings are errors.
   virtual void warn(Error warning) = 0;
+  /// Stops the program where it calls breakpoint(), and gives whoever runs it a prompt, if there is one.
+  virtual void stop_at_breakpoint() = 0;
   /// Returns the arguments after the script's name.
   virtual const std::vector<std::string>& script_args() const = 0;
   /// Whether displays of tensors outside host memory name their device.

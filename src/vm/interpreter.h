@@ -96,6 +96,9 @@ class Interpreter {
   /// Returns the variables of modules that functions use, then those of the frames, outermost first. Their values are
   /// there until the interpreter continues. A variable may occur more than once.
   std::vector<LiveVariable> variables() const;
+  /// Returns the variables that a frame sees: those of modules that its module's functions use, then what its function
+  /// has captured, then its own. A later one hides an earlier one of its name.
+  std::vector<LiveVariable> variables_of(size_t frame) const;
   /// Returns the number of frames.
   size_t depth() const { return frames_.size(); }
   void set_depth_limit(size_t limit) { frames_.set_limit(limit); }

@@ -131,7 +131,7 @@ bool Interpreter::recovers(const Run& run, Failure& failure) {
     try {
       const bool is_new = !failure.error().is_located;
       locate(failure.error());
-      if (is_new && failure.error().kind() == ErrorKind::memory) hooks_->out_of_memory(failure);
+      if (is_new) hooks_->failed(failure);
       return unwind(run, failure);
     } catch (const std::bad_alloc&) {
       if (!failure.error().is_final) failure = lack_of_memory();

@@ -32,8 +32,9 @@ class RegionHooks {
 
   /// Called before a `try` inside the traced region catches an error. If it throws, the `try` does not catch the error.
   virtual void error_caught(ErrorKind kind) = 0;
-  /// Called for a new error that memory is lacking, while all variables have their values. May add notes.
-  virtual void out_of_memory(Failure&) {}
+  /// Called for a new error, while all variables have their values. May add notes. What it throws takes the error's
+  /// place.
+  virtual void failed(Failure&) {}
   /// Called when the interpreter has reached its step limit.
   virtual void out_of_steps() = 0;
 

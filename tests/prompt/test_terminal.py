@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -39,6 +40,17 @@ class PromptTest(unittest.TestCase):
 
     def write(self, name, text):
         Path(self.path(name)).write_text(text)
+
+
+class Stops(PromptTest):
+    def test_a_program_of_the_prompt_stops_and_goes_on(self):
+        t = self.start()
+        t.answer("let top = 5")
+        t.answer("fn f(a) { let b = a + top; breakpoint(); return b }".replace("; ", "\n  "))
+        self.assertIn("stopped in f, <prompt 2>:2", "\n".join(t.answer("f(3)")))
+        self.assertEqual(t.answer("b"), ["8"])
+        self.assertEqual(t.answer(":continue"), ["8"])
+        self.assertEqual(t.answer("top"), ["5"])
 
 
 class Results(PromptTest):
@@ -350,7 +362,7 @@ class Help(PromptTest):
         self.assertEqual(len(t.answer("names")), 1)
         self.assertEqual(len(t.answer("arange(40)")), 2)
         t.type(":\t")
-        t.wait(lambda: any(":help" in line and ":mem" in line and ":cd" in line for line in t.screen.text_lines()),
+        t.wait(lambda: any(line.count(" :") >= 10 for line in t.screen.text_lines()),
                "a wide row of commands")
         t = self.start(columns=40)
         self.assertEqual(t.answer("arange(20)"), ["i64[20] on cpu", "[ 0  1  2  3  4  5  6  7  8  9 10", " 11 12 13 14 15 16 17 18 19]"])
@@ -444,6 +456,7 @@ class Commands(PromptTest):
         self.assertEqual(t.answer("!exit 3"), ["ended with 3"])
         t.type("!echo begun; sleep 60\r")
         t.until_last("begun")
+        time.sleep(0.3)  # the shell begins `sleep` with signals blocked, and a SIGINT that comes then is lost
         t.interrupt()
         t.wait(lambda: t.screen.text_lines()[-1] == ">>>", "the prompt after Ctrl-C")
         self.assertEqual(t.answer("1 + 1"), ["2"])

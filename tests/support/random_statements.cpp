@@ -109,6 +109,7 @@ void Generator::append_update(Block& out) {
 }
 
 void Generator::append_print(Block& out) {
+  if (random_.chance(2)) out.emplace_back("breakpoint()");  // where nobody looks it does nothing, but for what it keeps
   switch (random_.below(6)) {
     case 0:
       out.emplace_back(
