@@ -58,6 +58,7 @@ class Engine:
         self._use = _Use()
         self._released = collections.deque()  # handles that could not be released yet
         self._functions = []
+        self._expressions = {}  # the handles of functions of TSL that this package calls, by their text
         self._types = {}  # by class: what has the address that stands for it
         self._cause = None  # the exception of a native function
         self._ending = None  # what ends a run and is no error of the script, such as KeyboardInterrupt
@@ -118,8 +119,11 @@ class Engine:
         self.close()
 
     def __del__(self):
-        if self._process == os.getpid():  # a fork leaves the engine to its parent
-            self.close()
+        try:
+            if self._process == os.getpid():  # a fork leaves the engine to its parent
+                self.close()
+        except Exception:  # it was never made, runs, or cannot write a report: close() would say so
+            pass
 
     def run(self, source, name="<python>", *, convert=True):
         """Runs source text, in which what earlier runs declared is visible. Returns the last expression's value; without
@@ -340,6 +344,19 @@ class Engine:
             for handle in handles:
                 self._release(handle)
 
+    def _evaluated(self, text, values):
+        """Calls the function of TSL that a text is."""
+        if text not in self._expressions:
+            function = self.run(text)
+            self._expressions[text] = self._retained(function._handle)
+        return self._call(self._expressions[text], values, {})
+
+    def _tensor_of(self, dtype, shape, data):
+        """Makes a tensor of bytes in row order."""
+        made = lib.TensorType(dtype=dtype, rank=len(shape), bytes=len(data))
+        made.shape[: len(shape)] = shape
+        return self._made(_calls.tensor_copy, byref(made), data)
+
     def _text(self, call, *arguments):
         text = lib.String()
         with self._use:
@@ -406,6 +423,8 @@ class Engine:
 
     def _to_handle(self, value):
         """Makes a value of TSL; the caller releases its handle."""
+        if isinstance(value, Tensor) and value._engine is not self:
+            return self._array_handle(value, wrap=False)
         if isinstance(value, Value):
             if value._engine is not self:
                 raise ValueError("the value is another engine's")
@@ -423,6 +442,8 @@ class Engine:
         if isinstance(value, str):
             text, _held = lib.string(value)
             return self._made(_calls.new_string, text)
+        if isinstance(value, range):
+            value = list(value)
         if isinstance(value, (list, tuple)):
             return self._made_of_items(_calls.new_list if isinstance(value, list) else _calls.new_tuple, value)
         if isinstance(value, (set, frozenset)):
@@ -477,7 +498,10 @@ class Engine:
                 buffer = Buffer(source)
         except NoBuffer:
             if not hasattr(source, "__dlpack__"):
-                raise
+                array = source.__array__() if hasattr(source, "__array__") else source  # pandas and its kin
+                if type(array) is type(source):
+                    raise
+                return self._array_handle(array, wrap)
             return self._exchanged(source, wrap)
         if wrap and buffer.is_wrappable:
             return self._made(_calls.tensor_wrap, byref(buffer.type), buffer.address, lib.READ_ONLY, release_held, hold(buffer))

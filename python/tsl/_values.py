@@ -1,9 +1,12 @@
 """Values of an engine that have no counterpart in Python: tensors, functions, and all others as opaque references."""
+import os
 import struct
+import threading
 from ctypes import byref, c_void_p, create_string_buffer
 
 from . import _dlpack, _library as lib
 from ._memory import view_of
+from ._operators import Operators
 
 
 class Value:
@@ -13,8 +16,11 @@ class Value:
         self._engine, self._handle = engine, handle
 
     def __del__(self):
-        self._engine._release(self._handle)
-        _dlpack.release_untaken()
+        try:
+            self._engine._release(self._handle)
+            _dlpack.release_untaken()
+        except Exception:  # it was never made, or Python ends: nobody could do anything about it
+            pass
 
     def __repr__(self):
         return self._engine._text(lib.calls.to_text, self._handle)
@@ -26,7 +32,7 @@ class Value:
         return self.__copy__()
 
     def __reduce__(self):
-        raise TypeError(f"a {type(self).__name__} belongs to its engine and cannot be pickled; numpy() and tolist() of a tensor can")
+        raise TypeError(f"a {type(self).__name__} belongs to its engine and cannot be pickled; tensors can")
 
     def display(self):
         """Formats the value as the prompt of TSL does: with the dtype, shape and device of a tensor, cut where it is long."""
@@ -50,7 +56,7 @@ class Function(Value):
         return self._engine._call(self._handle, arguments, named)
 
 
-class Tensor(Value):
+class Tensor(Operators, Value):
     """A tensor of an engine. Its elements never change.
 
     numpy.asarray(tensor), tensor.view() and __dlpack__() share its memory, which they keep, also after the engine's end; the
@@ -61,6 +67,9 @@ class Tensor(Value):
         super().__init__(engine, handle)
         self._type = lib.TensorType()
         engine._do(lib.calls.tensor_get_type, handle, byref(self._type))
+
+    def __reduce__(self):
+        return _unpickled, (self.dtype, self.shape, self.tobytes())
 
     @property
     def dtype(self):
@@ -183,8 +192,8 @@ class Tensor(Value):
         return float(self.item())
 
     def __index__(self):
-        number = self.item()
-        if self._type.rank or isinstance(number, float):
+        number = None if self._type.rank else self.item()
+        if number is None or isinstance(number, float):
             raise TypeError("only an int tensor of rank 0 is an index")
         return int(number)
 
@@ -199,6 +208,17 @@ class _Interface:
 
     def __init__(self, tensor, text):
         self.tensor, self.__array_interface__ = tensor, tensor._interface(text)
+
+
+_own = threading.local()  # the engine of what a thread unpickles, and its process
+
+
+def _unpickled(dtype, shape, data):
+    """Makes a tensor of an engine that nothing else uses; every engine takes it."""
+    if getattr(_own, "process", None) != os.getpid():
+        from ._engine import Engine
+        _own.engine, _own.process = Engine(), os.getpid()
+    return Tensor(_own.engine, _own.engine._tensor_of(lib.DTYPE_NAMES.index(dtype), shape, data))
 
 
 def _nested(elements, shape):

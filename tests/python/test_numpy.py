@@ -65,6 +65,22 @@ class Arrays(unittest.TestCase):
         large = self.engine.wrap(numpy.broadcast_to(1.0, (200_000_000,)))
         self.assertEqual(self.engine.call("sum", large).item(), 2e8)
 
+    def test_arrays_and_tensors_are_computed_together(self):
+        t = self.engine.run("reshape(arange(6), [2, 3]) + 0.0")
+        rows = numpy.ones((2, 3), "f4")
+        for value in (t + rows, rows + t):
+            self.assertEqual((type(value), value.tolist()), (tsl.Tensor, [[1, 2, 3], [4, 5, 6]]))
+        self.assertEqual((t[numpy.array([1])].tolist(), t[numpy.int64(0), 1].item(), (t * numpy.float32(2))[0, 1].item()), ([[3, 4, 5]], 1.0, 2.0))
+        self.assertEqual(numpy.sin(t).shape, (2, 3))
+
+    def test_objects_that_give_an_array_are_taken(self):
+        class Series:  # as those of pandas, without a buffer
+            def __array__(self, dtype=None, copy=None):
+                return numpy.arange(3.0)
+
+        self.assertEqual(self.engine.call("sum", Series()).item(), 3.0)
+        self.assertEqual(self.engine.tensor(Series()).tolist(), [0, 1, 2])
+
     def test_arrays_that_tsl_does_not_have_are_type_errors(self):
         for source in (numpy.arange(3, dtype=">u2"), numpy.arange(3, dtype=">f4"), numpy.zeros(2, "c8"),
                        numpy.array(["a"]), numpy.array([object()]), numpy.zeros(2, "M8[s]"), numpy.zeros(2, "i4,f4")):

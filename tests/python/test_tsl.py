@@ -74,7 +74,9 @@ class Values(unittest.TestCase):
         with self.assertRaises(TypeError):
             self.engine.call("same", object())
         with self.assertRaises(ValueError):
-            self.engine.call("same", tsl.Engine().run("ones([2])"))
+            self.engine.call("same", tsl.Engine().run("fn(x) = x"))
+        self.assertEqual(self.engine.call("same", tsl.Engine().run("ones([2])")).tolist(), [1.0, 1.0])
+        self.assertEqual(self.engine.call("same", range(1, 6, 2)), [1, 3, 5])
 
     def test_ints_of_more_than_64_bits_are_refused(self):
         self.engine.run("fn same(x) = x")
@@ -143,7 +145,7 @@ class Values(unittest.TestCase):
                 duplicate(engine)
         del tensor
         self.assertEqual(again.tolist(), [0, 1, 2])
-        for each in (again, function, engine):
+        for each in (function, engine):
             with self.assertRaisesRegex(TypeError, "cannot be pickled"):
                 pickle.dumps(each)
 
@@ -582,6 +584,51 @@ class Tensors(unittest.TestCase):
         for call in (bool, int, float):
             with self.assertRaises(ValueError):
                 call(rows)
+
+    def test_operators_of_python_are_those_of_tsl(self):
+        t = self.engine.run("reshape(arange(6), [2, 3]) + 0.0")
+        for value, expected in ((t + 1, [[1, 2, 3], [4, 5, 6]]), (1 - t, [[1, 0, -1], [-2, -3, -4]]), (t @ t.T, [[5, 14], [14, 50]]),
+                                (2 ** t, [[1, 2, 4], [8, 16, 32]]), (t // 2, [[0, 0, 1], [1, 2, 2]]), (abs(-t) % 2, [[0, 1, 0], [1, 0, 1]]),
+                                (t > 2, [[False] * 3, [True] * 3]), (~(t == 0) & (t < 2) | (t != t), [[False, True, False], [False] * 3])):
+            self.assertEqual(value.tolist(), expected)
+        self.assertEqual(((t * 0.1).dtype, (t < 1).dtype, t.ndim, t == None, t != "a"), ("f32", "bool", 2, False, True))
+        for call in (lambda: t + [1], lambda: "a" * t, lambda: t < None):
+            with self.assertRaises(TypeError):
+                call()
+        with self.assertRaises(tsl.Error) as caught:
+            t + self.engine.run("ones([2])")
+        self.assertEqual((caught.exception.kind, len({t: 1, t.T: 2})), ("shape", 2))
+
+    def test_tensors_are_indexed_and_iterated(self):
+        t = self.engine.run("reshape(arange(6), [2, 3])")
+        mask, places = t > 2, self.engine.run("tensor([1, 0])")
+        for value, expected in ((t[0], [0, 1, 2]), (t[1, -1], 5), (t[:, ::2], [[0, 2], [3, 5]]), (t[None, 1], [[3, 4, 5]]), (t[..., 0], [0, 3]),
+                                (t[[1, 0]], [[3, 4, 5], [0, 1, 2]]), (t[places, 0], [3, 0]), (t[mask], [3, 4, 5]), (t[t[0, 1]], [3, 4, 5]), (t[()], t.tolist())):
+            self.assertEqual(value.tolist(), expected)
+        self.assertEqual(([row.tolist() for row in t], 5 in t, 6 in t), ([[0, 1, 2], [3, 4, 5]], True, False))
+        with self.assertRaises(IndexError):
+            t[2]
+        for call in (lambda: t["a"], lambda: t[True], lambda: t[0.5], lambda: iter(t[0, 0]), lambda: t.__setitem__(0, 1)):
+            with self.assertRaises(TypeError) as caught:
+                call()
+            self.assertNotIn("attribute", str(caught.exception))
+
+    def test_tensors_are_formatted_and_pickled(self):
+        t = self.engine.run("[tensor(0.12345), bf16([1.5, 2.0]), zeros([0, 2], dtype: i8)]")
+        self.assertEqual((f"{t[0]:.3f}", f"{t[1]}"), ("0.123", str(t[1])))
+        with self.assertRaises(TypeError):
+            f"{t[1]:.3f}"
+        for each in t:
+            again = pickle.loads(pickle.dumps(each))
+            self.assertEqual((again.dtype, again.shape, again.tolist()), (each.dtype, each.shape, each.tolist()))
+            self.assertEqual(self.engine.call(self.engine.run("fn(x, y) = all(x == y)"), each, again), True)
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            self.assertEqual(pool.map(abs, [t[1]])[0].tolist(), [1.5, 2.0])
+
+    def test_what_cannot_be_released_says_nothing(self):
+        code = "import tsl; e = tsl.Engine(); t = e.run('ones([2])'); tsl.Tensor.__new__(tsl.Tensor); tsl.Engine.__new__(tsl.Engine); del e"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_repeated_elements_are_those_of_the_memory(self):
         numbers = array.array("d", [0.25])
