@@ -121,6 +121,15 @@ void call_add(tsl_engine engine, tsl_value add, int turns) {
   }
 }
 
+void call_add_of_numbers(tsl_engine engine, tsl_value add, int turns) {
+  for (int i = 0; i < turns; ++i) {
+    const double numbers[] = {static_cast<double>(i), 0.5};
+    double result = 0;
+    tsl_call_numbers(engine, add, numbers, 2, &result);
+    if (result != i + 0.5) std::abort();
+  }
+}
+
 void call_with(tsl_engine engine, tsl_value function, tsl_value argument, int turns) {
   for (int i = 0; i < turns; ++i) {
     tsl_value result = {0};
@@ -156,8 +165,10 @@ int main() {
              for (int i = 0; i < turns; ++i) Lua::make();
            })});
   measure({"call `add(a, b)` of the script with two numbers, read the result", kTurns,
-           [&](int turns) { call_add(engine.handle(), add.handle(), turns); },
+           [&](int turns) { call_add_of_numbers(engine.handle(), add.handle(), turns); },
            in_lua([&](int turns) { lua.add(turns); })});
+  measure({"the same with handles for the numbers and the result", kTurns,
+           [&](int turns) { call_add(engine.handle(), add.handle(), turns); }, nullptr});
   measure({"call the host's `plus(a, b)` from a loop of the script", kTurns,
            [&](int turns) { engine.call("loop", turns).value(); }, in_lua([&](int turns) { lua.loop(turns); })});
   measure({"call `same(x)` with a wrapped tensor", kTurns,

@@ -597,6 +597,13 @@ class Engine {
 
   /// Calls a function, by its value or its name, and converts the result to R. The last arguments may be named().
   template <class R = Value, class... Args> Result<R> call(const Value& function, const Args&... args) const {
+    if constexpr (std::is_same_v<R, double> && (std::is_floating_point_v<Args> && ...)) {
+      const double numbers[sizeof...(Args) + 1] = {static_cast<double>(args)..., 0};
+      double result = 0;
+      const tsl_status status = tsl_call_numbers(handle_, function.handle(), numbers, sizeof...(Args), &result);
+      if (status != TSL_OK) return detail::error_of(handle_, status);
+      return result;
+    }
     Result<Value> made_args[sizeof...(Args) + 1] = {make_argument(args)..., Value()};
     tsl_string names[sizeof...(Args) + 1] = {argument_name(args)..., {nullptr, 0}};
     tsl_value handles[sizeof...(Args) + 1] = {};

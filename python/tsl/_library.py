@@ -134,6 +134,7 @@ FUNCTIONS = {
     "get": [_ENGINE, String, _RESULT],
     "set": [_ENGINE, String, _VALUE],
     "call": [_ENGINE, _VALUE, _VALUES, c_size_t, _RESULT],
+    "call_numbers": [_ENGINE, _VALUE, POINTER(c_double), c_size_t, POINTER(c_double)],
     "call_named": [_ENGINE, _VALUE, _VALUES, c_size_t, _STRINGS, c_size_t, _RESULT],
     "get_error": [_ENGINE, POINTER(ErrorInfo)],
     "get_error_name": [_ENGINE, _STRING],

@@ -11,15 +11,30 @@ using namespace tsl::api;
 
 namespace {
 
-constexpr size_t kFewArguments = 16;  // for which no memory is allocated
+constexpr size_t kFewArguments = 4;  // for which no memory is allocated
+
+/// Throws Misuse unless arguments can be read.
+void require_few(const void* arguments, size_t count) {
+  constexpr size_t kMost = 1000;
+  require_array(arguments, count, "arguments");
+  if (count > kMost) throw Misuse{"more than 1000 arguments"};
+}
 
 /// Values that are moved into a call.
 class Arguments {
  public:
   Arguments(const Host& host, const tsl_value* handles, size_t count) : count_(count) {
-    require_array(handles, count, "arguments");
+    require_few(handles, count);
     if (count > kFewArguments) many_.resize(count);
-    for (size_t i = 0; i < count; ++i) values()[i] = host.value(handles[i], fmt::format("arguments[{}]", i));
+    for (size_t i = 0; i < count; ++i) {
+      const Value* const value = host.find_value(handles[i]);
+      values()[i] = value ? *value : host.value(handles[i], fmt::format("arguments[{}]", i));
+    }
+  }
+  Arguments(const double* numbers, size_t count) : count_(count) {
+    require_few(numbers, count);
+    if (count > kFewArguments) many_.resize(count);
+    std::copy_n(numbers, count, values());
   }
   std::span<Value> span() { return {values(), count_}; }
 
@@ -147,14 +162,23 @@ tsl_status tsl_call(tsl_engine engine, tsl_value function, const tsl_value* argu
   return tsl_call_named(engine, function, arguments, count, nullptr, 0, result);
 }
 
+tsl_status tsl_call_numbers(tsl_engine engine, tsl_value function, const double* arguments, size_t count,
+                            double* result) {
+  return run_call(engine, [&](Host& host) {
+    const Value callee = host.value(function, "function");
+    Arguments args(arguments, count);
+    const Value value = host.engine().call_from_host(callee, args.span());
+    if (result) *result = number_of(host, value);
+  });
+}
+
 tsl_status tsl_call_named(tsl_engine engine, tsl_value function, const tsl_value* arguments, size_t count,
                           const tsl_string* names, size_t named, tsl_value* result) {
   return run_call(engine, [&](Host& host) {
     const Value callee = host.value(function, "function");
     Arguments args(host, arguments, count);
     require_array(names, named, "names");
-    constexpr size_t kMost = 1000;
-    if (named > count || count > kMost) throw Misuse{"more names than arguments, or more than 1000 arguments"};
+    if (named > count) throw Misuse{"more names than arguments"};
     CallShape shape;
     shape.positional = static_cast<uint16_t>(count - named);
     std::vector<HeldName> held;

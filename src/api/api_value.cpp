@@ -180,12 +180,14 @@ tsl_status tsl_get_int(tsl_engine engine, tsl_value value, int64_t* result) {
   });
 }
 
+double tsl::api::number_of(Host& host, const Value& value) {
+  const Value v = element_of(host, value);
+  if (!v.is_number()) wrong_kind(v, "a float");
+  return v.is(Tag::real) ? v.real() : static_cast<double>(v.integer());
+}
+
 tsl_status tsl_get_float(tsl_engine engine, tsl_value value, double* result) {
-  return read(engine, value, result, [=](Host& host, const Value& given) {
-    const Value v = element_of(host, given);
-    if (!v.is_number()) wrong_kind(v, "a float");
-    *result = v.is(Tag::real) ? v.real() : static_cast<double>(v.integer());
-  });
+  return read(engine, value, result, [=](Host& host, const Value& given) { *result = number_of(host, given); });
 }
 
 tsl_status tsl_get_string(tsl_engine engine, tsl_value value, tsl_string* result) {

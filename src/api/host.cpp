@@ -271,7 +271,7 @@ Host::Use::Use(Host& host) : host_(host), watch_(&host.engine().watch), stack_(h
   const uint64_t me = reinterpret_cast<uintptr_t>(&refusing_engine);
   if (host.is_of_parent()) return;
   uint64_t user = 0;
-  is_outermost_ = host.user_.compare_exchange_strong(user, me);
+  is_outermost_ = host.user_.compare_exchange_strong(user, me, std::memory_order_acquire);
   is_allowed_ = is_outermost_ || user == me;
   if (!is_outermost_) return;
   if (refusing_engine == host.id_) refusing_engine = 0;
@@ -279,7 +279,7 @@ Host::Use::Use(Host& host) : host_(host), watch_(&host.engine().watch), stack_(h
 }
 
 Host::Use::~Use() {
-  if (is_outermost_) host_.user_.store(0);
+  if (is_outermost_) host_.user_.store(0, std::memory_order_release);
 }
 
 // ---- Errors --------------------------------------------------------------------------------------------------------

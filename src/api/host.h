@@ -65,6 +65,8 @@ class Host {
   uint64_t failures() const { return failures_; }
   /// Returns the value of a handle. Throws Misuse, which names the argument.
   const Value& value(tsl_value handle, std::string_view argument) const;
+  /// Returns it likewise; null if there is none.
+  const Value* find_value(tsl_value handle) const { return handles_.find(handle); }
   Handles& handles() { return handles_; }
   /// Stores a value in a new handle for the host program.
   /// Gives a value to the program: a map without the places of removed keys, as its entries are read by their number.
@@ -138,6 +140,9 @@ class Host {
   std::atomic<uint32_t> owners_{1};  // the host program, and each export
   std::atomic<Export*> ended_exports_{nullptr};
 };
+
+/// Reads a number, or the element of a tensor of rank 0. Throws Misuse for another value.
+double number_of(Host& host, const Value& value);
 
 inline constexpr const char* kTitle = "<host>";  // of reports
 

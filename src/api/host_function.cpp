@@ -23,19 +23,24 @@ namespace {
 class BorrowedHandles {
  public:
   BorrowedHandles(Host& host, std::span<const Value> values) : host_(host) {
-    handles_.reserve(values.size());
-    for (const Value& value : values) handles_.push_back(host.handles().add(value));
+    if (values.size() > kFew) many_.resize(values.size());
+    tsl_value* const first = values.size() > kFew ? many_.data() : few_;
+    for (size_t i = 0; i < values.size(); ++i) first[i] = host.handles().add(values[i]);
+    handles_ = {first, values.size()};
   }
   ~BorrowedHandles() {
-    for (tsl_value handle : handles_) host_.handles().release(handle);
+    for (const tsl_value handle : handles_) host_.handles().release(handle);
   }
   BorrowedHandles(const BorrowedHandles&) = delete;
   BorrowedHandles& operator=(const BorrowedHandles&) = delete;
-  const std::vector<tsl_value>& handles() const { return handles_; }
+  std::span<const tsl_value> handles() const { return handles_; }
 
  private:
+  static constexpr size_t kFew = 8;  // for which no memory is allocated
   Host& host_;
-  std::vector<tsl_value> handles_;
+  tsl_value few_[kFew];
+  std::vector<tsl_value> many_;
+  std::span<const tsl_value> handles_;
 };
 
 /// Whether errors of a kind are endings, which are the host's: no script may catch them.
@@ -72,7 +77,7 @@ Value call_host_program(const HostFunction& function, tsl_native native, std::sp
   host.has_function_error = false;
   const uint64_t failures = host.failures();
   tsl_value result = {0};
-  const auto& handles = arguments.handles();
+  const std::span<const tsl_value> handles = arguments.handles();
   const tsl_status status = native(host.handle(), function.user, handles.data(), handles.size(), &result);
   set_float_state();
   host.engine().runtime().resume();  // the function may have used a GPU
@@ -107,9 +112,9 @@ Value run_derivative(Context&, std::span<Value> args) {
 
 /// Returns the function as a value, followed by arguments.
 std::vector<Value> with_function(const HostFunction& function, std::span<const Value> args) {
-  const auto callee = make_ref<BuiltinFunction>();
-  callee->builtin = &function;
-  std::vector<Value> values{Value(callee)};
+  std::vector<Value> values;
+  values.reserve(1 + args.size());
+  values.emplace_back(function.as_value);
   values.insert(values.end(), args.begin(), args.end());
   return values;
 }
@@ -263,6 +268,7 @@ HostFunction::HostFunction(Host& owner, const tsl_function& given)
   Builtin::function = call_host;
   family = "host";
   has_effect = !is_pure;
+  as_value->builtin = this;
 }
 
 HostFunction::~HostFunction() {

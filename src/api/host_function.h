@@ -31,6 +31,7 @@ struct HostFunction : Builtin {
   const bool is_pure;
   tsl_release_function release = nullptr;  // called by the destructor
   HostOp op;
+  const Ref<BuiltinFunction> as_value = make_ref<BuiltinFunction>();
 };
 
 }  // namespace tsl::api

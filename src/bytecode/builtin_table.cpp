@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <mutex>
 
 #include "base/error_names.h"
 #include "bytecode/declaration.h"
@@ -15,10 +17,48 @@ bool is_called_by_name(std::string_view function) {
   return function.starts_with(kComplexForm) || function == kGreatestDifference;
 }
 
+/// Lists the functions at the top level of a part of the prelude: lines that start with "fn name(". A name that starts
+/// with an underscore is private to its part, but for those that is_called_by_name().
+std::vector<std::string_view> functions_of(std::string_view text) {
+  std::vector<std::string_view> functions;
+  for (size_t line = 0; line < text.size();) {
+    const size_t end = std::min(text.find('\n', line), text.size());
+    const std::string_view content = text.substr(line, end - line);
+    const size_t open = content.starts_with("fn ") ? content.find('(') : std::string_view::npos;
+    const std::string_view name = open == std::string_view::npos ? "" : content.substr(3, open - 3);
+    if (!name.empty() && (name[0] != '_' || is_called_by_name(name))) functions.push_back(name);
+    line = end + 1;
+  }
+  return functions;
+}
+
+struct PreludeFunction {
+  std::string_view name;
+  const LibrarySource* source;
+};
+
+/// Returns the functions of the prelude: read once for all engines, since reading takes most of making one.
+const std::vector<PreludeFunction>& prelude_of(std::span<const LibrarySource> sources) {
+  static std::mutex mutex;
+  static auto& known = *new std::map<const LibrarySource*, std::vector<PreludeFunction>>;
+  const std::lock_guard lock(mutex);
+  const auto [entry, is_new] = known.try_emplace(sources.data());
+  for (const LibrarySource& source : is_new ? sources : std::span<const LibrarySource>()) {
+    if (!source.is_prelude()) continue;
+    for (const std::string_view name : functions_of(source.text)) entry->second.push_back({name, &source});
+  }
+  return entry->second;
+}
+
 }  // namespace
 
 BuiltinTable::BuiltinTable(Interner& names, const Library& library, LoadPrelude load)
     : interner_(names), load_(std::move(load)), sources_(library.sources) {
+  const std::vector<PreludeFunction>& prelude = prelude_of(sources_);
+  size_t rows_count = 0;
+  for (const std::span<const Builtin> rows : library.builtins) rows_count += rows.size();
+  rows_.reserve(rows_count);
+  prelude_.reserve(prelude.size());
   for (const std::span<const Builtin> rows : library.builtins) add_rows(rows);
   values_ = rows_;
   for (int d = 0; d < kDTypeCount; ++d) {
@@ -26,9 +66,7 @@ BuiltinTable::BuiltinTable(Interner& names, const Library& library, LoadPrelude 
     values_[interner_.intern(tsl::name_of(dtype))] = Value(dtype);
   }
   for (const Constant& constant : library.constants) values_[interner_.intern(constant.name)] = Value(constant.value);
-  for (const LibrarySource& source : library.sources) {
-    if (source.is_prelude()) scan_prelude(source);
-  }
+  for (const PreludeFunction& each : prelude) prelude_[interner_.intern(each.name)] = each.source;
 }
 
 void BuiltinTable::add_rows(std::span<const Builtin> rows) {
@@ -57,22 +95,6 @@ void BuiltinTable::define(const ForeignType& type) {
 const ForeignType* BuiltinTable::foreign_type(Name name) const {
   const auto found = foreign_types_.find(name);
   return found == foreign_types_.end() ? nullptr : found->second;
-}
-
-/// Records the functions at the top level of a part of the prelude: lines that start with "fn name(". A name that
-/// starts with an underscore is private to its part, but for those that is_called_by_name().
-void BuiltinTable::scan_prelude(const LibrarySource& source) {
-  const std::string_view text = source.text;
-  for (size_t line = 0; line < text.size();) {
-    const size_t end = std::min(text.find('\n', line), text.size());
-    const std::string_view content = text.substr(line, end - line);
-    const size_t open = content.find('(');
-    if (content.substr(0, 3) == "fn " && open != std::string_view::npos &&
-        (content[3] != '_' || is_called_by_name(content.substr(3, open - 3)))) {
-      prelude_[interner_.intern(content.substr(3, open - 3))] = &source;
-    }
-    line = end + 1;
-  }
 }
 
 Value BuiltinTable::imaginary(double value) const {

@@ -42,7 +42,6 @@ class BuiltinTable final : public Builtins {
 
  private:
   void add_rows(std::span<const Builtin> rows);
-  void scan_prelude(const LibrarySource& source);
 
   Interner& interner_;
   const LoadPrelude load_;

@@ -169,6 +169,7 @@ std::vector<std::function<tsl_status(tsl_engine, tsl_value)>> calls_with_a_value
       [](tsl_engine e, tsl_value v) { return tsl_call(e, v, nullptr, 0, &result); },
       [](tsl_engine e, tsl_value v) { return tsl_call(e, v, &v, 1, &result); },
       [](tsl_engine e, tsl_value v) { return tsl_call_named(e, v, &v, 1, nullptr, 0, &result); },
+      [](tsl_engine e, tsl_value v) { return tsl_call_numbers(e, v, nullptr, 0, nullptr); },
       [](tsl_engine e, tsl_value v) { return tsl_new_list(e, &v, 1, &result); },
       [](tsl_engine e, tsl_value v) { return tsl_new_tuple(e, &v, 1, &result); },
       [](tsl_engine e, tsl_value v) {

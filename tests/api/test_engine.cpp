@@ -20,6 +20,31 @@ TEST_CASE("a function of a script is called with the host's numbers", "[api]") {
   CHECK(number == 42);
 }
 
+TEST_CASE("a call with numbers makes no handles", "[api]") {
+  Fixture t;
+  t.eval(
+      "fn f(a, b = 2.0) = a - b\nfn whole() = 7\nfn alone(x) = tensor(x)\nfn text(x) = \"a\"\nfn count(...xs) = "
+      "len(xs)");
+  const double numbers[] = {20.5, 0.5};
+  double result = 0;
+  REQUIRE(tsl_call_numbers(t.engine, t.get("f"), numbers, 2, &result) == TSL_OK);
+  CHECK(result == 20);
+  CHECK(tsl_call_numbers(t.engine, t.get("f"), numbers, 1, &result) == TSL_OK);
+  CHECK(result == 18.5);
+  CHECK(tsl_call_numbers(t.engine, t.get("whole"), nullptr, 0, &result) == TSL_OK);
+  CHECK(result == 7);
+  CHECK(tsl_call_numbers(t.engine, t.get("alone"), numbers, 1, &result) == TSL_OK);
+  CHECK(result == 20.5);
+  CHECK(tsl_call_numbers(t.engine, t.get("alone"), numbers, 1, nullptr) == TSL_OK);
+  const std::vector<double> many(100, 1.0);
+  CHECK(tsl_call_numbers(t.engine, t.get("count"), many.data(), many.size(), &result) == TSL_OK);
+  CHECK(result == 100);
+  CHECK(tsl_call_numbers(t.engine, t.get("text"), numbers, 1, &result) == TSL_MISUSE);
+  CHECK(tsl_call_numbers(t.engine, t.get("f"), numbers, 0, &result) == TSL_TYPE);
+  CHECK(tsl_call_numbers(t.engine, t.get("f"), nullptr, 1, &result) == TSL_MISUSE);
+  CHECK(tsl_call_numbers(t.engine, t.get("f"), numbers, 1001, &result) == TSL_MISUSE);
+}
+
 TEST_CASE("arguments may be given by name", "[api]") {
   Fixture t;
   t.eval("fn f(a, b = 1.0, c = 2.0) = [a, b, c]");

@@ -100,7 +100,7 @@ TEST_CASE("more items than there can be are a lack of memory", "[api]") {
     CHECK(tsl_new_list(t.engine, &item, count, &result) == TSL_MEMORY);
     CHECK(tsl_new_tuple(t.engine, &item, count, &result) == TSL_MEMORY);
     CHECK(tsl_new_record(t.engine, &key, &item, count, &result) == TSL_MEMORY);
-    CHECK(tsl_call(t.engine, t.get("print"), &item, count, nullptr) == TSL_MEMORY);
+    CHECK(tsl_call(t.engine, t.get("print"), &item, count, nullptr) == TSL_MISUSE);
   }
   CHECK(t.run("1") == TSL_OK);
 }
