@@ -13,12 +13,13 @@ namespace tsl {
 class TextNames {
  public:
   enum class Lifetime : uint8_t { permanent, held };
-  TextNames(Interner& names, Lifetime lifetime) : names_(names), lifetime_(lifetime) {}
+  /// `counts_tree`: whether the text's tree counts towards the limit of host memory.
+  TextNames(Interner& names, Lifetime lifetime, bool counts_tree = false)
+      : names_(names), lifetime_(lifetime), counts_tree_(counts_tree) {}
   TextNames(const TextNames&) = delete;
   TextNames& operator=(const TextNames&) = delete;
 
-  /// Whether what it makes counts towards the limit of host memory, as what stays does not.
-  bool is_counted() const { return lifetime_ == Lifetime::held; }
+  bool counts_tree() const { return counts_tree_; }
   /// Throws Failure (limit) if it holds the name, and there is no memory left for it.
   Name intern(std::string_view text) {
     if (lifetime_ == Lifetime::permanent) return names_.intern(text);
@@ -30,6 +31,7 @@ class TextNames {
  private:
   Interner& names_;
   const Lifetime lifetime_;
+  const bool counts_tree_;
   std::unordered_set<Name> known_;
   std::vector<HeldName> held_;
 };

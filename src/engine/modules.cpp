@@ -131,9 +131,10 @@ void ModuleLoader::keep_sources_of(const Error& error) {
 ModuleLoader::Tree ModuleLoader::read(std::string name, std::string text, const std::string& path,
                                       TextNames::Lifetime lifetime, const Predeclared& predeclared) {
   const exec::ActivityScope scope(engine_.timeline(), exec::ActivityKind::parse);
+  const bool is_ours = analysis::is_library_source(name);  // small: its tree is not counted
   const uint32_t source = add_source(std::move(name), std::move(text), path);
   try {
-    const auto names = std::make_shared<TextNames>(engine_.names(), lifetime);
+    const auto names = std::make_shared<TextNames>(engine_.names(), lifetime, !is_ours);
     std::unique_ptr<ast::Module> module =
         parse_resolved(engine_.sources(), source, *names,
                        analysis::resolve_options(engine_.builtins(), standard_library(), predeclared));

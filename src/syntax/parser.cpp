@@ -83,7 +83,7 @@ class RepairingParser {
   std::unique_ptr<ast::Module> parse() {
     // bounded: by kMaxRepairs
     for (;;) {
-      ParseRun run(source_, id_, repairs_, names_.is_counted());
+      ParseRun run(source_, id_, repairs_, names_.counts_tree());
       try {
         return build(run);
       } catch (Failure& failure) {
@@ -101,6 +101,7 @@ class RepairingParser {
     grammar::TslParser::ModuleContext* tree = run.run();
     auto module = std::make_unique<ast::Module>();
     module->source = id_;
+    if (names_.counts_tree()) module->arena.count();
     module->main = TreeBuilder(run.tokens(), source_.text(), names_, *module).build(tree);
     module->doc = run.tokens().module_doc();
     return module;

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <string>
 
+#include <fmt/format.h>
 #include <malloc.h>
 
 #include "api/api.h"
@@ -209,6 +210,28 @@ TEST_CASE("the tree of a text counts while it is read", "[api][limits]") {
   std::string text = "let a = [";
   while (text.size() < 60'000) text += "1, ";
   CHECK(t.run(text + "]") == TSL_OK);
+}
+
+TEST_CASE("the trees of modules count, also while what they import runs", "[api][limits]") {
+  // "m1" imports "m2", and so on up to 200, before its own lines; others have many lines.
+  const auto load = [](void*, tsl_string name, tsl_string, tsl_write found, void* to) {
+    const std::string which = text_of(name);
+    const bool is_number = which.front() == 'm';
+    std::string text = is_number && which != "m200" ? fmt::format("import m{}\n", std::stoi(which.substr(1)) + 1) : "";
+    const size_t bytes = text.size() + (is_number ? 100'000 : 2'000'000);
+    while (text.size() < bytes) text += "if true {}\n";
+    found(to, {text.data(), text.size()});
+    return true;
+  };
+  Fixture t([&](tsl_config& config) {
+    limit(config);
+    config.load_module = load;
+  });
+  for (const char* program : {"import large", "import m1"}) {
+    INFO(program);
+    CHECK(peak_growth([&] { CHECK(t.run(program) == TSL_LIMIT); }) < kMostGrowth);
+    CHECK(t.text(t.eval("len(\"x\" * 40000000)")) == "40000000");
+  }
 }
 
 TEST_CASE("functions that make many parts keep the limit of host memory", "[api][limits]") {
