@@ -41,7 +41,7 @@ class Arena {
     if (blocks_.empty() || start + size > end_) {
       const size_t block = size + align > kBlockSize ? size + align : kBlockSize;
       if (is_counted_) bytes_.add(block);
-      blocks_.push_back(std::make_unique<std::byte[]>(block));
+      blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(block));
       next_ = reinterpret_cast<uintptr_t>(blocks_.back().get());
       end_ = next_ + block;
       start = (next_ + align - 1) & ~(uintptr_t{align} - 1);
