@@ -252,13 +252,50 @@ std::string annotation_text(const ValueType& type) {
   return limits.high ? text + fmt::format("{}", *limits.high) : text;
 }
 
-std::string describe(const ValueType& type) {
+namespace {
+
+enum class Count : uint8_t { one, many };
+
+std::string with_article(const std::string& noun) {
+  const bool begins_with_vowel = std::string_view("aeioAEIO").find(noun.front()) != std::string_view::npos;
+  return (begins_with_vowel ? "an " : "a ") + noun;
+}
+
+/// Returns the noun for a kind, a dtype that bools have, too, or a type of the host; "" for what is written as in an
+/// annotation.
+std::string noun_of(const TypeAlternative& type) {
+  if (type.foreign) return type.foreign->name;
+  if (type.has_shape) return "";
+  if (type.dtype == DType::boolean && !type.is_complex) return "bool";
+  if (!type.kind || type.has_parts) return "";
+  const std::string_view name = type.kind->name;
+  if (name == "fn") return "function";
+  return name == "complex" ? "complex value" : std::string(name);
+}
+
+std::string in_words(const ValueType& type, Count count);
+
+std::string in_words(const TypeAlternative& type, Count count) {
+  if (type.has_parts && type.kind->tags == tag_bit(Tag::list))
+    return (count == Count::one ? "a list of " : "lists of ") + in_words(type.parts[0], Count::many);
+  const std::string noun = noun_of(type);
+  if (noun.empty()) return alternative_text(type);
+  if (noun == "nil" || noun == "integers") return noun;
+  if (noun == "any") return "anything";
+  return count == Count::one ? with_article(noun) : noun + "s";
+}
+
+std::string in_words(const ValueType& type, Count count) {
   std::string text;
-  for (size_t i = 0, count = type.alternatives.size(); i < count; ++i) {
-    if (i > 0) text += i + 1 == count ? " or " : ", ";
-    text += alternative_text(type.alternatives[i]);
+  for (size_t i = 0, alternatives = type.alternatives.size(); i < alternatives; ++i) {
+    if (i > 0) text += i + 1 == alternatives ? " or " : ", ";
+    text += in_words(type.alternatives[i], count);
   }
   return text;
 }
+
+}  // namespace
+
+std::string describe(const ValueType& type) { return in_words(type, Count::one); }
 
 }  // namespace tsl

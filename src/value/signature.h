@@ -131,7 +131,7 @@ struct FunctionInfo {
 /// parameters only with a `rest`. A null `shape` means that all arguments are positional.
 size_t bind_arguments(const Signature& signature, Value* slots, size_t given, const CallShape* shape);
 
-/// Describe a type: as it is written in an annotation, and in words ("int or nil").
+/// Describe a type: as it is written in an annotation, and in words ("an int or nil").
 std::string annotation_text(const ValueType& type);
 std::string describe(const ValueType& type);
 std::string dim_text(const TypeAlternative::Dim& dim);

@@ -238,8 +238,8 @@ bool names_dim(const ValueType& type, Name name) {
 Dim bound_dim(const Subject& subject, const TypeAlternative::Dim& dim, const Value& bound) {
   if (is_host_int(bound)) return dim_of(bound);
   fail_argument(ErrorName::wrong_argument_type, *dim.name,
-                fmt::format("'{}' of {} is a dimension and must be int, not {}", *dim.name, subject.signature.function,
-                            type_name(bound)));
+                fmt::format("'{}' of {} is a dimension and must be an int, not {}", *dim.name,
+                            subject.signature.function, type_name(bound)));
 }
 
 /// Whether no argument has bound a dimension yet. Where an alternative without it was taken, it is nil.

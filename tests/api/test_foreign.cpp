@@ -87,10 +87,10 @@ TEST_CASE("annotations and signatures name types of the host", "[api]") {
   CHECK(t.shown("fn heavy(b: Body | nil) -> float = if b == nil { 0.0 } else { mass(b) * 2.0 }\n"
                 "[heavy(nil), heavy(body(3.0))]") == "[0.0, 6.0]");
   CHECK(t.run("let one = 1\nmass(one)") == TSL_TYPE);
-  CHECK(t.message() == "'b' of mass must be Body, not int 1");
+  CHECK(t.message() == "'b' of mass must be a Body, not int 1");
   CHECK(line_of(t.engine) == 2);
   CHECK(t.run("\n\nheavy(texture())") == TSL_TYPE);
-  CHECK(t.message() == "'b' of heavy must be Body or nil, not Texture");
+  CHECK(t.message() == "'b' of heavy must be a Body or nil, not Texture");
   CHECK(line_of(t.engine) == 3);
   CHECK(t.run("fn wrong() -> Body = texture()\n\nwrong()") == TSL_TYPE);
   CHECK(t.run("\nany_mass(texture())") == TSL_USER);
@@ -263,7 +263,7 @@ TEST_CASE("values of the host survive errors, aborts and assignments in compiled
                 "for b in [p, p, body(3.0), p] {\n  let (none, same, y) = f(b, ones([1]))\n"
                 "  print(none, same, y.tolist(), last == b)\n}\nf(1, ones([1]))") ==
         "true false [2.0] true\nfalse true [2.0] true\nfalse false [3.0] true\nfalse false [2.0] true\n"
-        "'b' of mass must be Body, not int 1");
+        "'b' of mass must be a Body, not int 1");
   // Gradients of a function that is given one.
   CHECK(printed("@compile\nfn slope(b, x) = grad(fn(y) = sum(y * y * mass(b)))(x)\n"
                 "for i in 1..4 { print(slope(body(1.0 * i), ones([2])).tolist()) }") ==

@@ -447,7 +447,7 @@ TEST_CASE("values that others hold keep their elements while tapes listen") {
 TEST_CASE("what cannot be differentiated is said") {
   Session s;
   const std::string must = "the function to differentiate must return a float tensor with one element";
-  CHECK(s.error_text("grad(3)") == "type: 'f' of grad must be fn or dtype, not int 3");
+  CHECK(s.error_text("grad(3)") == "type: 'f' of grad must be a function or a dtype, not int 3");
   CHECK(s.error_text("grad(fn(x) = x)(ones([2]))") == "shape: " + must + ", not f32[2]");
   CHECK(s.error_text("grad(fn(x) = i64(x))(1.0)") == "type: " + must + ", not i64[]");
   CHECK(s.error_text("grad(fn(x) = float(x))(1.0)") == "type: " + must + ", not float");

@@ -474,8 +474,8 @@ device unknown device 'cuda:-1': {0}
 device unknown device 'cuda:1 ': {0}
 device unknown device 'cuda:300': {0}
 device unknown device '': {0}
-type 'target' of to must be str or dtype, not nil
-type 'device' of zeros must be str or nil, not dtype f32
+type 'target' of to must be a str or a dtype, not nil
+type 'device' of zeros must be a str or nil, not dtype f32
 2.0 2.0
 )",
                     names_of_devices()));

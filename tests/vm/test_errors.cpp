@@ -47,11 +47,11 @@ TEST_CASE("arguments that do not fit are the caller's fault") {
   CHECK(s.line_of(arity) == 2);
   const Error kind = s.error("fn f(a: int) = a\n\nf(\"x\")");
   CHECK(s.line_of(kind) == 3);
-  CHECK(kind.message == "'a' of f must be int, not str \"x\"");
+  CHECK(kind.message == "'a' of f must be an int, not str \"x\"");
   CHECK(s.error_text("fn f(a: list, g: fn, r: record) = a\nf([], len, 1)") ==
-        "type: 'r' of f must be record, not int 1");
-  CHECK(s.error_text("fn f(k: int = \"x\") = k\nf()") == "type: 'k' of f must be int, not str \"x\"");
-  CHECK(s.error_text("fn f() -> int = \"x\"\nf()") == "type: the result of f must be int, not str \"x\"");
+        "type: 'r' of f must be a record, not int 1");
+  CHECK(s.error_text("fn f(k: int = \"x\") = k\nf()") == "type: 'k' of f must be an int, not str \"x\"");
+  CHECK(s.error_text("fn f() -> int = \"x\"\nf()") == "type: the result of f must be an int, not str \"x\"");
   CHECK(s.eval("fn f(x: float) -> float = x\nf(2)") == "2");
   CHECK(s.error_text("fn f(x: f32[b]) = x\nf(1)") == "type: 'x' of f must be f32[b], not int 1");
   CHECK(s.error_text("fn f(x: nosuch) = x").find("name: unknown type 'nosuch'") == 0);
