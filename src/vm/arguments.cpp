@@ -147,6 +147,10 @@ Tensor to_nested_tensor(Context& context, const Value& v, const char* what, int 
     return context.ops().call(Op::iota, {operand_of(v.as<Range>().begin), Operand(Scalar::of(int64_t{1}))}, attrs);
   }
   const std::vector<Value>* items = items_or_null(v);
+  if (is_complex(v)) {
+    fail_with(ErrorName::wrong_argument_type, fmt::format("{} does not take complex numbers", what),
+              {"`z.re` and `z.im` are the parts of z, `abs(z)` is its size"});
+  }
   if (!items) {
     std::string hint = v.is_nil() ? hint_for_nil(v) : hint_to_make(Wanted::real, v);
     if (v.is(Tag::string)) hint = "a tensor holds numbers; texts stay in a list, and `encode(text)` gives their bytes";
@@ -187,7 +191,7 @@ Value convert(Context& context, DType dtype, const Value& v) {
   // bool is also the host type: bool(1) is true, while f32(1) is a tensor.
   if (dtype == DType::boolean && is_host_number(v)) return apply_scalar(ScalarOp::to_boolean, v);
   if (is_host_number(v)) return fill(context.ops(), Shape(), dtype, operand_of(v));
-  return to_tensor_of(context, dtype, v, "a conversion");
+  return to_tensor_of(context, dtype, v, std::string(name_of(dtype)).c_str());
 }
 
 Device expect_device(Context& context, const Value& v, const char* what) {

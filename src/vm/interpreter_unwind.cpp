@@ -62,6 +62,13 @@ bool calls_builtin(const Frame& frame) {
 
 const BuiltinFunction& callee(const Frame& frame) { return frame.base[frame.pc->a].as<BuiltinFunction>(); }
 
+/// Whether an operator or a conversion has refused a complex number.
+bool is_about_complex(const Error& error) {
+  const std::string& message = error.message;
+  return error.kind() == ErrorKind::type && (message.starts_with("cannot ") || message.starts_with("'")) &&
+         message.find("complex") != std::string::npos && message.find(" must be ") == std::string::npos;
+}
+
 /// Names the library function that was called in place of the function that it uses: "mean: axis 7 is …" and not
 /// "sum: axis 7 is …". Drops hints about values that the caller does not see.
 void name_function(Error& error, const std::string& function, const Builtins& builtins, Interner& names) {
@@ -70,7 +77,13 @@ void name_function(Error& error, const std::string& function, const Builtins& bu
   const bool is_form = function.starts_with(kComplexForm);  // of complex numbers, which has no name of its own
   const std::string shown = is_form ? function.substr(kComplexForm.size()) : function;
   if (end == std::string::npos || first == shown) return;
-  const bool is_prefix = error.message.compare(end, 2, ": ") == 0 || error.message.compare(end, 3, "'s ") == 0;
+  if (is_about_complex(error)) {
+    error.message = fmt::format("{} does not take complex numbers", shown);
+    error.hints.clear();
+    return;
+  }
+  const bool is_prefix = error.message.compare(end, 2, ": ") == 0 || error.message.compare(end, 3, "'s ") == 0 ||
+                         error.message.compare(end, 15, " does not take ") == 0;
   if (!is_prefix || !builtins.contains(names.find(first))) return;
   error.message.replace(0, end, shown);
   if (error.kind() != ErrorKind::index) error.hints.clear();
