@@ -144,7 +144,8 @@ void LetsBody::append() {
       {&LetsBody::reduced, 9},      {&LetsBody::centered, 6},      {&LetsBody::located, 2},
       {&LetsBody::scanned, 7},      {&LetsBody::multiplied, 7},    {&LetsBody::softmaxed, 8},
       {&LetsBody::normalized, 6},   {&LetsBody::sorted, 2},        {&LetsBody::printed, 1},
-      {&LetsBody::branched, 1},     {&LetsBody::looped, 1},        {&LetsBody::constants, 3}};
+      {&LetsBody::branched, 1},     {&LetsBody::looped, 1},        {&LetsBody::constants, 3},
+      {&LetsBody::weak_numbers, 5}, {&LetsBody::complex_values, 3}};
   int sum = 0;
   for (const Weighted& w : kParts) sum += w.weight;
   while (true) {

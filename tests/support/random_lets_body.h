@@ -1,6 +1,7 @@
 // Makes the lets of one function; see random_lets.h. The parts are in random_lets_body.cpp (which operands),
-// random_lets_elements.cpp (elementwise), random_lets_views.cpp (views, copies and writes), random_lets_axes.cpp
-// (reductions, scans, products) and random_lets_host.cpp (host reads, branches, loops).
+// random_lets_elements.cpp (elementwise), random_lets_numbers.cpp (host numbers and complex ones),
+// random_lets_views.cpp (views, copies and writes), random_lets_axes.cpp (reductions, scans, products) and
+// random_lets_host.cpp (host reads, branches, loops).
 #pragma once
 
 #include <functional>
@@ -85,6 +86,8 @@ class LetsBody {
   bool from_integers();
   bool random_numbers();
   bool constants();
+  bool weak_numbers();
+  bool complex_values();
 
   bool rolled();
   bool reversed();
