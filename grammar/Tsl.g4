@@ -3,8 +3,8 @@
 // Between the lexer and the parser stands a token source (src/syntax/token_source.cpp) that settles what a
 // context-free grammar says badly. It drops the newlines that end no statement and turns the others, and ';',
 // into END: one between two statements, never doubled, none beside a block's braces. It tells the '{' of a
-// record (RECORD_OPEN) from that of a block, and it takes f-strings apart, because what ends one depends on
-// what is nested in it. A byte the lexer reads is one character: bytes above 127 are parts of UTF-8 sequences.
+// record (RECORD_OPEN) from that of a block, and the `use` of a dtype (USE) from a name. It takes f-strings apart,
+// because what ends one depends on what is nested in it. A byte the lexer reads is one character: bytes above 127 are parts of UTF-8 sequences.
 grammar Tsl;
 
 options { superClass = ParserBase; }
@@ -12,7 +12,7 @@ options { superClass = ParserBase; }
 @parser::preinclude { #include "syntax/parser_base.h" }
 
 // Tokens that only the token source makes.
-tokens { END, RECORD_OPEN, FSTRING_TEXT, HOLE_OPEN, FORMAT_SPEC, HOLE_CLOSE, FSTRING_CLOSE, ERROR }
+tokens { END, USE, RECORD_OPEN, FSTRING_TEXT, HOLE_OPEN, FORMAT_SPEC, HOLE_CLOSE, FSTRING_CLOSE, ERROR }
 
 // ---- Modules and statements ----------------------------------------------------------------------------
 
@@ -31,6 +31,7 @@ statement
   | 'break'
   | 'continue'
   | moduleImport
+  | dtypeUse
   | evaluation
   ;
 
@@ -49,6 +50,9 @@ moduleImport
   ;
 
 modulePath : NAME | STRING ;
+
+/// use f64
+dtypeUse : USE NAME ;
 
 importedName : name=NAME ('as' alias=NAME)? ;
 

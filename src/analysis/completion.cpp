@@ -185,6 +185,7 @@ class Completer {
     if (cursor_.word().empty()) return;  // with nothing typed, all builtins are no help
     for (const std::string& name : names_.builtins().names()) add_name(name);
     for (const std::string_view keyword : keywords()) add(std::string(keyword), CandidateKind::keyword);
+    add("use", CandidateKind::keyword);  // a name elsewhere
   }
 
   /// Adds the parameters of the call whose arguments are being typed.

@@ -26,6 +26,9 @@ Device device_argument(Context& context, const Value& device) {
 /// Returns the dtype in the argument `dtype`; nil means the default.
 DType dtype_argument(const Value& dtype, DType otherwise) { return dtype.is_nil() ? otherwise : dtype.dtype(); }
 
+/// Does so for what is made of floats unless it is said otherwise.
+DType float_argument(Context& context, const Value& dtype) { return dtype_argument(dtype, context.ops().reals()); }
+
 Tensor new_tensor(Context& context, const Value& data, const Value& dtype) {
   if (dtype.is_nil()) return to_tensor(context, data, "tensor");
   const DType wanted = dtype.dtype();
@@ -52,7 +55,7 @@ Value to_builtin(Context& context, Args args) {
 Value filled(Context& context, Args args, int64_t number) {
   const Placement placement(context.ops(), device_argument(context, args[2]));
   const Shape shape = expect_shape(context, args[0], "a shape");
-  return fill(context.ops(), shape, dtype_argument(args[1], DType::f32), Scalar::of(number));
+  return fill(context.ops(), shape, float_argument(context, args[1]), Scalar::of(number));
 }
 
 Value zeros_builtin(Context& context, Args args) { return filled(context, args, 0); }
@@ -66,7 +69,7 @@ Value full_builtin(Context& context, Args args) {
     const Tensor typed = args[2].is_nil() ? value : cast(context.ops(), value, args[2].dtype());
     return expand(context.ops(), typed, shape);
   }
-  const DType dtype = dtype_argument(args[2], default_dtype(scalar_of(args[1]).type));
+  const DType dtype = dtype_argument(args[2], default_dtype(scalar_of(args[1]).type, context.ops().reals()));
   return fill(context.ops(), shape, dtype, operand_of(args[1]));
 }
 
@@ -135,7 +138,7 @@ Value arange_builtin(Context& context, Args args) {
   const Value step = number_argument(context, args[2]);
   const bool real = is_real(start) || is_real(stop) || is_real(step);
   const Dim count = real ? real_count(start, stop, step) : integer_count(start, stop, step);
-  const DType dtype = dtype_argument(args[3], real ? DType::f32 : DType::i64);
+  const DType dtype = dtype_argument(args[3], real ? context.ops().reals() : DType::i64);
   // Steps between whole numbers must not be rounded before they are added.
   if (real && !is_float(dtype)) {
     expect_real_fits(dtype, start, step, count);
@@ -169,13 +172,13 @@ Shape shape_or_number(Context& context, const Value& shape) {
 
 Value rand_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[2]));
-  return random(context, Op::random_uniform, shape_or_number(context, args[0]), dtype_argument(args[1], DType::f32),
+  return random(context, Op::random_uniform, shape_or_number(context, args[0]), float_argument(context, args[1]),
                 args[3]);
 }
 
 Value randn_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[2]));
-  return random(context, Op::random_normal, shape_or_number(context, args[0]), dtype_argument(args[1], DType::f32),
+  return random(context, Op::random_normal, shape_or_number(context, args[0]), float_argument(context, args[1]),
                 args[3]);
 }
 

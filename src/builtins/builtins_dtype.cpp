@@ -1,4 +1,4 @@
-// Defines what the formats of numbers hold: finfo, iinfo.
+// Defines what the formats of numbers hold, finfo and iinfo, and which of them floats have: default_dtype.
 #include <cmath>
 
 #include "base/error_names.h"
@@ -72,7 +72,12 @@ Value iinfo_builtin(Context& context, Args args) {
                    {{"dtype", Value(dtype)}, {"bits", bits_of(dtype)}, {"min", Value(range.least)}, {"max", max}});
 }
 
+Value default_dtype_builtin(Context& context, Args) { return Value(context.ops().reals()); }
+
 constexpr Builtin kDtypeRows[] = {
+    {"default_dtype", "default_dtype()",
+     "the dtype of floats of which nothing names a dtype: f32, or f64 in a file that begins with `use f64`",
+     default_dtype_builtin, "create"},
     {"finfo", "finfo(dtype: dtype)",
      "what a dtype of floats holds, as a record: bits, eps (from 1 to the next number), min, max, tiny (the least "
      "normal\n"

@@ -134,6 +134,8 @@ struct Proto : FunctionInfo {
   Span extent;               // of the whole declaration, or of the module
   bool is_internal = false;  // in the prelude: no region of its own under --compile
   bool is_library = false;   // in the standard library: hidden from tracebacks
+  DType reals = DType::f32;  // of floats of which nothing names a dtype; in the library, the caller's count
+  bool takes_reals = false;  // the default of a parameter is the caller's `reals`: in the library
   ComposedWork work = ComposedWork::none;
   bool is_compiled = false;      // has @compile
   bool is_interpreted = false;   // has @interpret

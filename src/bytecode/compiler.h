@@ -21,6 +21,7 @@ struct CompileOptions {
   bool export_cells = false;
   bool is_internal = false;  // a module of the prelude
   bool is_library = false;   // a module of the standard library, the prelude included
+  DType reals = DType::f32;  // unless the source has a `use`
   std::string_view text{};   // of the source, for the messages of assert; may be empty
   std::string_view name{};   // of the source
   /// Variables keep their values to the end of their scope, for whoever looks at a stopped program, and not only until

@@ -18,6 +18,7 @@ struct ModuleCompilation {
   const Builtins& builtins;
   const CompileOptions& options;
   VariableCells& cells;
+  DType reals;  // see Proto
 };
 
 /// Registers are a stack: a scope's variables, then temporaries. Every instruction writes its result last, so an

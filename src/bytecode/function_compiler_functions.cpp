@@ -37,6 +37,11 @@ ComposedWork work_of(const CompileOptions& options, std::string_view function) {
   return ComposedWork::none;
 }
 
+/// Whether the default of a parameter in the library is f32, which stands for the dtype of the caller's floats.
+bool is_default_dtype(const Expr* value) {
+  return value && value->kind == ExprKind::name && *as<NameExpr>(*value).name == "f32";
+}
+
 }  // namespace
 
 FunctionCompiler::FunctionCompiler(ModuleCompilation& module, const ast::Function& function,
@@ -51,6 +56,7 @@ std::unique_ptr<Proto> FunctionCompiler::run() {
   proto_->is_module = function_.is_module;
   proto_->is_internal = module_.options.is_internal;
   proto_->is_library = module_.options.is_library;
+  proto_->reals = module_.reals;
   if (proto_->is_library) proto_->work = work_of(module_.options, proto_->display_name());
   variable_slots_.resize(function_.variables.size());
   for (const Variable* v : function_.captures) {
@@ -100,6 +106,9 @@ void FunctionCompiler::signature() {
   for (const Parameter& parameter : function_.parameters) {
     signature.parameters.push_back(parameter_info(parameter, &module_.builtins, register_of));
     proto_->tests_arguments |= parameter.annotation != nullptr;
+    if (!proto_->is_library || !is_default_dtype(parameter.default_value)) continue;
+    signature.parameters.back().default_value = Value(DType::f32);
+    proto_->takes_reals = true;
   }
   if (function_.returns) signature.result = value_type(*function_.returns, &module_.builtins, register_of);
   proto_->tests_arguments |= !signature.dim_registers.empty();  // they must start out unbound
@@ -289,7 +298,8 @@ void FunctionCompiler::nested_function(const ast::Function& function, Reg dst) {
 
 std::unique_ptr<Proto> compile(const Builtins& builtins, const ast::Module& module, const CompileOptions& options,
                                VariableCells& cells) {
-  ModuleCompilation shared{builtins, options, cells};
+  const DType reals = module.use ? dtype_named(*module.use).value_or(options.reals) : options.reals;
+  ModuleCompilation shared{builtins, options, cells, reals};
   return FunctionCompiler(shared, *module.main, nullptr).run();
 }
 

@@ -29,6 +29,8 @@ Value Prompt::run_entry(const ast::Module& entry, const Value* show) {
   CompileOptions options;
   options.export_cells = true;
   options.show = show;
+  if (entry.use) reals_ = dtype_named(*entry.use).value_or(reals_);
+  options.reals = reals_;
   try {
     const Value value = engine_.modules().run(entry, options, cells_);
     publish(entry);
@@ -76,6 +78,7 @@ void Prompt::set_last(Value value) {
 void Prompt::reset() {
   visible_.clear();
   cells_.clear();
+  reals_ = DType::f32;
 }
 
 void Prompt::assign(Name name, Value value) {

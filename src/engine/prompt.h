@@ -54,7 +54,8 @@ class Prompt {
   Engine& engine_;
   VariableCells cells_;  // of the visible variables
   std::unordered_map<Name, Visible> visible_;
-  size_t entries_ = 0;  // so far
+  size_t entries_ = 0;        // so far
+  DType reals_ = DType::f32;  // of the last entry `use f64`
   Value show_;
 };
 

@@ -433,6 +433,10 @@ Tensor EngineRuntime::move(const Tensor& tensor, const Attrs& attrs) {
 
 Origin EngineRuntime::location() const { return interpreter_.origin(); }
 
+DType EngineRuntime::file_reals() const { return interpreter_.reals(); }
+
+DType EngineRuntime::code_reals() const { return interpreter_.promoted_reals(); }
+
 report::MemoryLedger& EngineRuntime::memory() {
   if (!memory_) {
     constexpr size_t kEventsPerSample = 40, kFewest = 2;  // so that they are a small part of a trace

@@ -133,6 +133,8 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   void locate_read();
   int64_t tensor_limit(Device device) override;
   Origin location() const override;
+  DType file_reals() const override;
+  DType code_reals() const override;
   void begin_profile();
   Value as_data(const std::string& json, Value result);
   void show_ranges(exec::RangeSink& ranges);

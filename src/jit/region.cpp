@@ -114,13 +114,14 @@ const RegionActivities& RegionCache::activities(RegionGroup& group, const Proto&
 Region& RegionCache::find(RegionGroup& group, const Proto& proto, const Loop* loop,
                           const std::vector<Ref<Cell>>& captures) {
   auto& regions = group.regions;
+  const DType reals = proto.is_library ? tracing_.interpreter.reals() : proto.reals;
   const bool is_renewed = std::exchange(group.is_stale, false);
   if (is_renewed) {  // only here: until now regions of the group may have been running
     regions.clear();
     group.pacing = {};
   }
   for (const auto& region : regions) {
-    if (region->captures == captures) return *region;
+    if (region->captures == captures && region->reals == reals) return *region;
   }
   std::erase_if(regions, [](const auto& region) { return region->is_dead(); });
   if (regions.size() >= kMaxCaptures) {
@@ -131,6 +132,7 @@ Region& RegionCache::find(RegionGroup& group, const Proto& proto, const Loop* lo
   region->proto = &proto;
   region->loop = loop;
   region->captures = captures;
+  region->reals = reals;
   region->pacing = &group.pacing;
   region->names = &group.names;
   region->activities = &group.activities;

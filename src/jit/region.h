@@ -41,7 +41,8 @@ struct Region {
   const Proto* proto = nullptr;
   const Loop* loop = nullptr;  // null for a function
   std::vector<Ref<Cell>> captures;
-  Segment root;  // empty; its `next` are the first segments of the trace paths
+  DType reals = DType::f32;  // of floats of which nothing names a dtype: in the library, as its caller says
+  Segment root;              // empty; its `next` are the first segments of the trace paths
   // Of all regions of this declaration:
   TracePacing* pacing = nullptr;
   SpecialisationNames* names = nullptr;
@@ -91,7 +92,8 @@ struct Region {
   bool is_asked_for() const { return !loop && proto->is_compiled; }
 };
 
-/// The regions of one declaration: of a loop, or of functions that captured different variables.
+/// The regions of one declaration: of a loop, or of functions that captured different variables. Those of the library
+/// differ by their callers' floats, too.
 struct RegionGroup {
   TracePacing pacing;
   SpecialisationNames names;

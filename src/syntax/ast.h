@@ -410,6 +410,7 @@ struct Module {
   std::string doc;
   Arena arena;
   Function* main = nullptr;
+  Name use = nullptr;  // the dtype of `use f64`; null if there is none
 };
 
 /// Casts to the class of a kind. The caller has tested the kind.

@@ -185,6 +185,10 @@ std::string Formatter::run(const Module& module) {
     doc(module.doc);
     out_ += "\n";
   }
+  if (module.use) {
+    out_ += "use " + *module.use;
+    line();
+  }
   statements(*module.main->body);
   if (!out_.empty() && out_.back() != '\n') out_ += "\n";
   return std::move(out_);

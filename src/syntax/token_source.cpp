@@ -7,6 +7,7 @@
 #include "base/error_names.h"
 #include "base/run_watch.h"
 #include "syntax/parser_lock.h"
+#include "syntax/tokens.h"
 #include "syntax/unicode.h"
 
 namespace tsl {
@@ -278,6 +279,7 @@ std::unique_ptr<Token> TokenSource::accept(TokenPtr token) {
         common.setStartIndex(token->getStartIndex() + bad);
         return fail_lexically(*token);
       }
+      if (is_use(*token)) common.setType(Tokens::USE);
       break;
     }
     default:
@@ -309,6 +311,22 @@ std::unique_ptr<Token> TokenSource::close(TokenPtr token) {
   open_.pop_back();
   previous_ = token->getType();
   return token;
+}
+
+/// Whether a name is the `use` of a dtype: it begins a statement, and a name that is no keyword follows on its line.
+bool TokenSource::is_use(const Token& name) const {
+  const std::string_view text = stream_.text();
+  const size_t end = name.getStopIndex() + 1;
+  if ((previous_ != Tokens::END && previous_ != Tokens::BRACE_OPEN) || !in_statements()) return false;
+  if (text.substr(name.getStartIndex(), end - name.getStartIndex()) != "use") return false;
+  const size_t next = std::min(text.find_first_not_of(" \t", end), text.size());
+  const auto is_part = [&](size_t at) {
+    return starts_name(text[at]) || (at > next && text[at] >= '0' && text[at] <= '9');
+  };
+  size_t after = next;
+  for (; after < text.size() && is_part(after); ++after) count_work(1);
+  const std::string_view word = text.substr(next, after - next);
+  return !word.empty() && std::find(keywords().begin(), keywords().end(), word) == keywords().end();
 }
 
 /// Whether a keyword is a key of a record: {in: 1}

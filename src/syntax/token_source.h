@@ -73,6 +73,7 @@ class TokenSource final : public antlr4::TokenSource {
   TokenPtr close(TokenPtr token);
   bool ends_statement(const antlr4::Token& next) const;
   bool is_key(const antlr4::Token& keyword) const;
+  bool is_use(const antlr4::Token& name) const;
   bool in_statements() const;
   bool top_is(size_t type) const { return !open_.empty() && open_.back().type == type; }
   const OpenBracket* open_hole() const;

@@ -18,6 +18,7 @@ TokenClass class_of(size_t type) {
     case Tokens::FALSE:
     case Tokens::NIL: return TokenClass::constant;
     case Tokens::NUMBER: return TokenClass::number;
+    case Tokens::USE: return TokenClass::keyword;
     case Tokens::NAME: return TokenClass::name;
     case Tokens::STRING:
     case Tokens::FSTRING_OPEN:

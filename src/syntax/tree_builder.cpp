@@ -86,8 +86,21 @@ Function* TreeBuilder::build(Parser::ModuleContext* context) {
   main->body = arena_.make<Block>();
   function_ = main;
   main->body->span = main->span;
-  main->body->statements = statements(context->statement());
+  std::vector<Parser::StatementContext*> contexts = context->statement();
+  if (!contexts.empty() && contexts.front()->dtypeUse()) {
+    use(contexts.front()->dtypeUse());
+    contexts.erase(contexts.begin());
+  }
+  main->body->statements = statements(contexts);
   return main;
+}
+
+void TreeBuilder::use(Parser::DtypeUseContext* context) {
+  const Token& dtype = *context->NAME()->getSymbol();
+  const std::string_view text = text_of(dtype);
+  if (text != "f64" && text != "f32")
+    fail_at(ErrorName::malformed_declaration, span_of(dtype), fmt::format("use takes f64 or f32, not {}", text));
+  module_.use = name_of(dtype);
 }
 
 List<Stmt*> TreeBuilder::statements(const std::vector<Parser::StatementContext*>& contexts) {
@@ -116,6 +129,9 @@ Stmt* TreeBuilder::statement_of(Parser::StatementContext* context) {
     case Parser::VAR: return declaration(context->declaration());
     case Parser::IMPORT:
     case Parser::FROM: return module_import(context->moduleImport());
+    case Parser::USE:
+      fail_at(ErrorName::malformed_declaration, span,
+              module_.use ? "a file has one `use`" : "`use` stands at the top of a file, before other statements");
     case Parser::RETURN: {
       Parser::ExpressionContext* value = context->expression();
       return make<ReturnStmt>(StmtKind::return_, span, value ? expression(value) : nullptr);

@@ -38,6 +38,7 @@ class TreeBuilder {
   ast::Stmt* declaration(Parser::DeclarationContext* context);
   ast::Stmt* evaluation(Parser::EvaluationContext* context);
   ast::Stmt* module_import(Parser::ModuleImportContext* context);
+  void use(Parser::DtypeUseContext* context);
   ast::Stmt* function_statement(Parser::FunctionContext* context);
   ast::Block* block(Parser::BlockContext* context);
   ast::List<ast::Stmt*> statements(const std::vector<Parser::StatementContext*>& contexts);

@@ -348,6 +348,12 @@ class Ops {
   /// device.
   Device device() { return place_ ? *place_ : default_device(); }
 
+  /// Returns the dtype of tensors that are made of floats without a dtype, as the program's file says (`use f64`); the
+  /// library's code does as its caller.
+  DType reals() const { return file_reals(); }
+  /// Returns the dtype of integers that become floats, as the running code's file says; the library's says f32.
+  DType promoted_reals() const { return code_reals(); }
+
   /// Returns where the program calls the running op: as the innermost OriginScope says, else location().
   Origin origin() { return origin_ ? *origin_ : location_in_range(); }
 
@@ -372,6 +378,9 @@ class Ops {
                    std::span<const TensorType> types, std::span<Tensor> results) = 0;
   /// Called after every op, views included, with its results; tapes record op calls through it.
   virtual void after(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const Tensor>) {}
+  /// As reals() and promoted_reals(): f32 where no program runs.
+  virtual DType file_reals() const { return DType::f32; }
+  virtual DType code_reals() const { return DType::f32; }
 
  private:
   friend class Placement;

@@ -182,9 +182,15 @@ std::vector<Operand> Ops::on_one_device(const OpDef& def, std::span<const Operan
 
 Tensor Ops::call_elementwise(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
   const Shape& shape = first_tensor(def, operands).shape();
-  const DType dtype = operand_dtype(def, operands);
+  const DType dtype = operand_dtype(def, operands, *this);
   const bool selects = def.dtype_rule == DTypeRule::select;
-  if (selects) check_condition(def, operands[0]);
+  if (selects) {
+    check_condition(def, operands[0]);
+    // Two numbers would be of the dtype that numbers have without a file.
+    const bool has_tensor = operands[1].is_tensor() || operands[2].is_tensor();
+    if (!has_tensor && dtype != promote_operands(operands.subspan(1)))
+      return call(def.op, {operands[0], call(Op::fill, {operands[1]}, {.dtype = dtype}), operands[2]}, attrs);
+  }
   for (size_t i = selects ? 1 : 0; i < operands.size(); ++i) {
     if (operands[i].is_tensor()) continue;
     const RangeSide side = range_side(dtype, operands[i]);

@@ -29,16 +29,16 @@ bool is_defined_on_bool(Op op) { return op == Op::add || op == Op::mul || op == 
 
 }  // namespace
 
-DType default_dtype(ScalarType type) {
+DType default_dtype(ScalarType type, DType reals) {
   switch (type) {
     case ScalarType::boolean: return DType::boolean;
     case ScalarType::integer: return DType::i64;
-    case ScalarType::real: return DType::f32;
+    case ScalarType::real: return reals;
   }
   __builtin_unreachable();
 }
 
-DType promote_operands(std::span<const Operand> operands) {
+DType promote_operands(std::span<const Operand> operands, const Ops* ops) {
   bool any_tensor = false;
   DType dtype = DType::boolean;
   ScalarType weak = ScalarType::boolean;
@@ -50,15 +50,16 @@ DType promote_operands(std::span<const Operand> operands) {
       any_tensor = true;
     }
   }
-  return any_tensor && weak <= class_of(dtype) ? dtype : default_dtype(weak);
+  if (any_tensor && weak <= class_of(dtype)) return dtype;
+  return weak == ScalarType::real && ops ? ops->promoted_reals() : default_dtype(weak);
 }
 
-DType operand_dtype(const OpDef& op, std::span<const Operand> operands) {
-  if (op.dtype_rule == DTypeRule::select) return promote_operands(operands.subspan(1));
-  const DType dtype = promote_operands(operands);
+DType operand_dtype(const OpDef& op, std::span<const Operand> operands, const Ops& ops) {
+  if (op.dtype_rule == DTypeRule::select) return promote_operands(operands.subspan(1), &ops);
+  const DType dtype = promote_operands(operands, &ops);
   switch (op.dtype_rule) {
     case DTypeRule::floating:
-    case DTypeRule::predicate: return to_float(dtype);
+    case DTypeRule::predicate: return is_float(dtype) ? dtype : ops.promoted_reals();
     case DTypeRule::same:
       if (dtype == DType::boolean) fail_operands(op, operands, "numbers");
       return dtype;

@@ -7,16 +7,16 @@
 
 namespace tsl {
 
-/// Returns the dtype of a tensor made of a host number without a dtype.
-DType default_dtype(ScalarType type);
+/// Returns the dtype of a tensor made of a host number without a dtype; `reals`: of floats, see Ops::reals().
+DType default_dtype(ScalarType type, DType reals = DType::f32);
 
 /// Returns the dtype that `operands` promote to. Host numbers are weak: they matter only if their class (bool < int <
-/// float) is higher than that of every tensor, and then count as i64 or f32.
-DType promote_operands(std::span<const Operand> operands);
+/// float) is higher than that of every tensor, and then count as i64 or as Ops::promoted_reals() (without `ops`: f32).
+DType promote_operands(std::span<const Operand> operands, const Ops* ops = nullptr);
 
 /// Returns the dtype to which an elementwise op converts its operands (where: its last two). Throws Failure (type) if
 /// the op does not support them.
-DType operand_dtype(const OpDef& op, std::span<const Operand> operands);
+DType operand_dtype(const OpDef& op, std::span<const Operand> operands, const Ops& ops);
 
 /// Where a host number lies beside the range of a dtype.
 enum class RangeSide : uint8_t { inside, below, above };

@@ -50,10 +50,10 @@ class ListReader {
   }
 
   Shape shape() const { return shape_; }
-  DType dtype() const {
-    if (has_real_) return DType::f32;
+  DType dtype(const Ops& ops) const {
+    if (has_real_) return ops.reals();
     if (has_integer_) return DType::i64;
-    return has_boolean_ ? DType::boolean : DType::f32;  // no numbers: f32, as for zeros()
+    return has_boolean_ ? DType::boolean : ops.reals();  // no numbers: as for zeros()
   }
 
   void store(const Value& v, DType dtype, std::byte*& at) const {
@@ -126,17 +126,17 @@ bool holds_only_numbers(const Value& v, bool symbols_too, int depth) {
 
 bool holds_only_host_numbers(const Value& v) { return holds_only_numbers(v, false, 0); }
 
-std::optional<DType> dtype_of_number_lists(const Value& lists, const char* what) {
+std::optional<DType> dtype_of_number_lists(Context& context, const Value& lists, const char* what) {
   if (!holds_only_numbers(lists, true, 0)) return std::nullopt;
   ListReader reader(what);
   reader.measure(lists);
-  return reader.dtype();
+  return reader.dtype(context.ops());
 }
 
 Tensor tensor_from_lists(Context& context, const Value& lists, const DType* dtype, const char* what) {
   ListReader reader(what);
   reader.measure(lists);
-  Tensor tensor = new_host_tensor(context, dtype ? *dtype : reader.dtype(), reader.shape());
+  Tensor tensor = new_host_tensor(context, dtype ? *dtype : reader.dtype(context.ops()), reader.shape());
   std::byte* at = tensor.data();
   reader.store(lists, tensor.dtype(), at);
   return context.runtime().to_device(std::move(tensor));

@@ -19,12 +19,13 @@ Tensor read_to_host(Context&, const Tensor& tensor);
 /// Whether `lists` is a number, or contains only numbers in lists and tuples.
 bool holds_only_host_numbers(const Value& lists);
 /// Makes a tensor of nested lists of numbers with one extent per level. Without `dtype`: bools if there are only bools,
-/// i64 for ints, f32 for floats. Throws Failure that names `what` if the lists are ragged or contain anything else.
+/// i64 for ints, Ops::reals() for floats. Throws Failure that names `what` if the lists are ragged or contain anything
+/// else.
 Tensor tensor_from_lists(Context&, const Value& lists, const DType* dtype, const char* what);
 
 /// Returns the dtype that tensor_from_lists would choose, or throws what it would throw, for lists that contain only
 /// numbers (a trace may not know their values). Returns nothing for other lists.
-std::optional<DType> dtype_of_number_lists(const Value& lists, const char* what);
+std::optional<DType> dtype_of_number_lists(Context&, const Value& lists, const char* what);
 
 /// Returns the element of a one-element tensor as a host number. Throws Failure (value) for any other size.
 Value read_item(Context&, const Tensor& tensor);

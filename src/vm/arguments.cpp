@@ -137,7 +137,7 @@ Tensor to_nested_tensor(Context& context, const Value& v, const char* what, int 
   if (v.is(Tag::tensor)) return v.tensor();
   if (is_host_number(v)) {
     Attrs attrs;
-    attrs.dtype = numbers ? *numbers : default_dtype(scalar_of(v).type);
+    attrs.dtype = numbers ? *numbers : default_dtype(scalar_of(v).type, context.ops().reals());
     return context.ops().call(Op::fill, {operand_of(v)}, attrs);
   }
   if (v.is(Tag::range)) {
@@ -160,7 +160,7 @@ Tensor to_nested_tensor(Context& context, const Value& v, const char* what, int 
   if (items->empty() || holds_only_host_numbers(v)) return tensor_from_lists(context, v, numbers, what);
   if (numbers) return stack_items(context, *items, what, depth, numbers);
   // Beside a tensor of f64, numbers take f64. Numbers of equal dtypes are converted once.
-  const std::optional<DType> common = holds_double(v) ? DType::f64 : dtype_of_number_lists(v, what);
+  const std::optional<DType> common = holds_double(v) ? DType::f64 : dtype_of_number_lists(context, v, what);
   return stack_items(context, *items, what, depth, common ? &*common : nullptr);
 }
 
@@ -172,7 +172,7 @@ Tensor to_tensor(Context& context, const Value& v, const char* what) {
 
 Tensor to_tensor_of(Context& context, DType dtype, const Value& v, const char* what) {
   if (holds_only_host_numbers(v)) return tensor_from_lists(context, v, &dtype, what);
-  const bool converts_numbers = dtype_of_number_lists(v, what).has_value() || is_integer(dtype);
+  const bool converts_numbers = dtype_of_number_lists(context, v, what).has_value() || is_integer(dtype);
   return cast(context.ops(), to_nested_tensor(context, v, what, 0, converts_numbers ? &dtype : nullptr), dtype);
 }
 

@@ -204,7 +204,7 @@ Tensor add_at(Context& context, const Tensor& x, std::span<const IndexItem> item
   const Operand operand =
       is_host_number(value) ? operand_of(value) : Operand(to_tensor(context, value, "the added value"));
   const std::array<Operand, 2> summands = {x, operand};
-  const DType dtype = promote_operands(summands);
+  const DType dtype = promote_operands(summands, &ops);
   Tensor source = value_tensor(context, value, dtype);
   if (subtracts) source = ops.call(Op::neg, {source});
   if (dtype == x.dtype()) return scatter_back(ops, Op::scatter_add, x, plan, apply_views(ops, x, plan), source);

@@ -89,6 +89,9 @@ class Interpreter {
 
   /// Returns the source position of the innermost frame outside the standard library.
   Span location() const { return origin().span; }
+  /// Returns the dtype of floats that the file of that frame uses, and that of the innermost frame's file.
+  DType reals() const;
+  DType promoted_reals() const { return frames_.empty() ? DType::f32 : frames_[frames_.size() - 1].proto->reals; }
   /// As location(), with the work of the innermost library function that has one.
   Origin origin() const;
   /// Returns the calls in frames [begin, end) outside the standard library, innermost first.

@@ -196,6 +196,20 @@ void read_numbers(Context& context, const Signature& signature, Value* args) {
   }
 }
 
+/// Returns the default of a parameter; f32 stands for the dtype of the caller's floats.
+Value default_of(Context& context, const ParameterInfo& parameter) {
+  const Value& given = parameter.default_value;
+  return given.is(Tag::dtype) && given.dtype() == DType::f32 ? Value(context.ops().reals()) : given;
+}
+
+/// Gives a function of the library the dtype of the caller's floats, where it is a default.
+void fill_reals(Context& context, const Signature& signature, Value* args) {
+  for (size_t i = 0; i < signature.parameters.size(); ++i) {
+    const ParameterInfo& parameter = signature.parameters[i];
+    if (args[i].is(Tag::absent) && parameter.default_value.is(Tag::dtype)) args[i] = default_of(context, parameter);
+  }
+}
+
 /// Checks the arguments of a builtin, and fills in the defaults.
 void complete_arguments(Context& context, const Signature& signature, Value* args, size_t bound) {
   const size_t parameters = signature.parameters.size();
@@ -203,7 +217,7 @@ void complete_arguments(Context& context, const Signature& signature, Value* arg
     const ParameterInfo& parameter = signature.parameters[i];
     if (parameter.accepts_tag(args[i])) continue;
     if (args[i].is(Tag::absent)) {
-      args[i] = parameter.default_value;
+      args[i] = default_of(context, parameter);
     } else {
       read_number(context, parameter, args[i]);
       check_parameter(context, signature, i, args);
@@ -266,6 +280,7 @@ bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* s
     if (proto.signature.rest) collect_rest(base + proto.parameter_count(), base + bound);
   }
   if (proto.is_library && call_complex(slot, proto.signature, {base, proto.parameter_count()})) return false;
+  if (proto.takes_reals) fill_reals(context_, proto.signature, base);
   if (proto.tests_arguments) {
     if (proto.is_library) read_numbers(context_, proto.signature, base);
     check_arguments(context_, proto.signature, base, count, shape);

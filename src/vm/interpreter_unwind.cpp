@@ -198,6 +198,13 @@ Origin Interpreter::origin() const {
   return {};
 }
 
+DType Interpreter::reals() const {
+  for (size_t i = frames_.size(); i-- > 0;) {
+    if (!frames_[i].proto->is_library) return frames_[i].proto->reals;
+  }
+  return DType::f32;
+}
+
 std::vector<CallSite> Interpreter::calls(size_t begin, size_t end) const {
   std::vector<CallSite> out;
   for (size_t i = end; i-- > begin;) {

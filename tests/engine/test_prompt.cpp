@@ -30,6 +30,19 @@ TEST_CASE("entries see what earlier ones declared") {
   CHECK(line(s, "l") == "[7, 2, 0, 1, 2]");
 }
 
+TEST_CASE("`use` counts for the entries that follow") {
+  Session s;
+  CHECK(line(s, "fn before() = zeros([1]).dtype") == "nil");
+  CHECK(line(s, "use f64") == "nil");
+  CHECK(line(s, "(zeros([1]).dtype, tensor(0.1).dtype, before())") == "(f64, f64, f32)");
+  CHECK(line(s, "fn after() = zeros([1]).dtype") == "nil");
+  CHECK(line(s, "zeros([").find("error: ") == 0);
+  CHECK(line(s, "use f16") == "error: use takes f64 or f32, not f16");
+  CHECK(line(s, "default_dtype()") == "f64");
+  CHECK(line(s, "use f32\n(default_dtype(), after())") == "(f32, f64)");
+  CHECK(line(s, "default_dtype()") == "f32");
+}
+
 TEST_CASE("a failed entry leaves the prompt usable and variables intact") {
   Session s;
   CHECK(line(s, "var x = [1, 2]") == "nil");

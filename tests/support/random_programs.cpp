@@ -12,6 +12,7 @@ Block Generator::program() {
   for (int n = 1 + random_.below(3); n > 0; --n) out.push_back(function());
   for (int n = 2 + random_.below(4); n > 0; --n) append_use(out);
   for (const Variable& v : globals_) print_exactly(v, out);
+  if (random_.chance(12)) out.insert(out.begin(), Statement("use f64"));
   return out;
 }
 

@@ -27,6 +27,7 @@ TEST_CASE("formatting lays out statements") {
   CHECK(formatted("fn f(x,k=2)->f32[b,_]{if x{return k}else if k{g()}else{}}") ==
         "fn f(x, k = 2) -> f32[b, _] {\n  if x {\n    return k\n  } else if k {\n    g()\n  } else { }\n}\n");
   CHECK(formatted("## Doc.\n\n## Of f.\n@compile fn f()=1") == "## Doc.\n\n## Of f.\n@compile\nfn f() = 1\n");
+  CHECK(formatted("## Doc.\n\nuse   f64;let x=1") == "## Doc.\n\nuse f64\nlet x = 1\n");
   CHECK(formatted("").empty());
 }
 

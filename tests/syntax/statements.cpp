@@ -115,6 +115,18 @@ TEST_CASE("attributes") {
   CHECK(syntax_error("@compile\nlet x = 1").message == "expected 'fn', found 'let'");
 }
 
+TEST_CASE("the use of a dtype") {
+  CHECK(*parse_text("#!/usr/bin/env tsl\n## Doc.\nuse f64\nlet x = 1")->module->use == "f64");
+  CHECK(parse_text("use f32")->module->use != nullptr);
+  CHECK(parse_text("let use = 1; use + 1")->module->use == nullptr);
+  CHECK(parse_text("fn f(use) { use(1) }; f(use: 2); {use: 1}.use")->module->use == nullptr);
+  CHECK(parse_text("let use = [1]\nuse in [use]\nuse\nf64")->module->use == nullptr);
+  CHECK(syntax_error("use f16").message == "use takes f64 or f32, not f16");
+  CHECK(syntax_error("use f64\nuse f64").message == "a file has one `use`");
+  CHECK(syntax_error("1; use f64").message == "`use` stands at the top of a file, before other statements");
+  CHECK(syntax_error("if true { use f64 }").message == "`use` stands at the top of a file, before other statements");
+}
+
 TEST_CASE("imports") {
   CHECK(tree_of("import nn") == "import nn as nn");
   CHECK(tree_of("import nn as n") == "import nn as n");

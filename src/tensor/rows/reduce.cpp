@@ -38,6 +38,8 @@ DType operand_dtype(const OpDef& op, DType dtype) {
 Tensor prepare_reduction(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
   const OpDef& def = op_def(op);
+  if (def.reduce_rule == ReduceRule::floating && !is_float(x.dtype()) && ops.promoted_reals() != to_float(x.dtype()))
+    return ops.call(op, {cast(ops, x, ops.promoted_reals())}, attrs);
   const char* name = def.name.data();
   const Ints axes = normalize_axes(name, attrs.axes, x.rank());
   if (def.reduce_rule == ReduceRule::place && axes.size() != 1) {
