@@ -10,6 +10,7 @@
 #include "value/format.h"
 #include "value/runtime.h"
 #include "value/signature.h"
+#include "vm/operators.h"
 
 namespace tsl {
 
@@ -77,6 +78,37 @@ struct HelpEntry {
   std::string name, declaration, doc;
 };
 
+constexpr int kFits = 4;
+constexpr size_t kShown = 24;  // lines of help("word") that fit a screen
+
+bool is_part_of_word(char c) {
+  return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/// Whether a text has `wanted` as a word, with or without a plural's -s.
+bool has_word(std::string_view text, std::string_view wanted) {
+  for (size_t at = text.find(wanted); at != std::string_view::npos; at = text.find(wanted, at + 1)) {
+    count_work(1);
+    size_t end = at + wanted.size();
+    if (end < text.size() && text[end] == 's') ++end;
+    if ((at == 0 || !is_part_of_word(text[at - 1])) && (end == text.size() || !is_part_of_word(text[end]))) return true;
+  }
+  return false;
+}
+
+/// How well an entry fits a text in lower case: its name begins so, its name has it, its help has the word, its help
+/// has it; kFits: not at all. Of one or two letters, a part of a word says nothing.
+int fit_of(const HelpEntry& entry, const std::string& wanted) {
+  constexpr size_t kShort = 2;
+  const std::string name = in_lower_case(entry.name), help = in_lower_case(entry.declaration + entry.doc);
+  const std::string_view own = std::string_view(name).substr(name.find('.') + 1);  // npos + 1 is 0
+  if (own.starts_with(wanted)) return 0;
+  const bool is_short = wanted.size() <= kShort;
+  if (!is_short && name.find(wanted) != std::string::npos) return 1;
+  if (has_word(help, wanted)) return 2;
+  return !is_short && help.find(wanted) != std::string::npos ? 3 : kFits;
+}
+
 std::vector<HelpEntry> help_entries(Context& context) {
   Builtins& builtins = context.builtins();
   std::vector<HelpEntry> entries;
@@ -108,16 +140,24 @@ class HelpList {
     return text;
   }
 
-  /// Returns lines for the other entries that contain a text in lower case, in their names or anywhere.
-  std::string with_text(const std::string& wanted, bool in_name) {
-    std::string text;
+  /// Returns lines for the other entries that contain a text in lower case, best first; unless `all`, a screen of them.
+  std::string with_text(const std::string& wanted, bool all) {
+    std::vector<size_t> found[kFits];
     for (size_t i = 0; i < entries_.size(); ++i) {
       count_work(kNameWork);
-      const HelpEntry& entry = entries_[i];
-      const std::string where = in_lower_case(in_name ? entry.name : entry.declaration + entry.doc);
-      if (!is_listed_[i] && where.find(wanted) != std::string::npos) text += line(i);
+      const int fit = is_listed_[i] ? kFits : fit_of(entries_[i], wanted);
+      if (fit < kFits) found[fit].push_back(i);
     }
-    return text;
+    std::string text;
+    size_t shown = 0, left = 0;
+    for (const std::vector<size_t>& alike : found) {
+      for (const size_t i : alike) {
+        count_work(kNameWork);
+        if (all || shown < kShown) text += line(i), ++shown;
+        else ++left;
+      }
+    }
+    return left == 0 ? text : text + fmt::format("\n  … and {} more: `help(\"{}\", all: true)`", left, wanted);
   }
 
   void leave_out(std::string_view name) {
@@ -154,14 +194,24 @@ std::vector<std::string_view> names_of_topic(std::string_view word) {
   return {};
 }
 
-/// Returns the help of the builtin or the module of that name, or of the functions of modules; "" if there is none.
+/// Returns the help of the keyword, and that of the builtin or the module of that name, or of the functions of modules;
+/// "" if there is none.
 std::string help_of_name(Context& context, const std::string& word) {
+  std::string text;
+  // bounded: by the language's keywords
+  for (const KeywordHelp& row : keyword_help()) {
+    const std::vector<std::string_view> words = split_words(row.words);
+    if (std::find(words.begin(), words.end(), word) != words.end()) text = row.text;
+  }
   const Value* const named = context.builtins().find(context.names().find(word));
-  return named ? help_text(context, *named) : help_in_modules(context.builtins().library_sources(), word);
+  const std::string help =
+      named ? help_text(context, *named) : help_in_modules(context.builtins().library_sources(), word);
+  return text + (text.empty() || help.empty() ? "" : "\n") + help;
 }
 
 /// Returns the help of what has that name; with it, or without one, a line for each function that a person may mean.
-std::string search_help(Context& context, const std::string& word) {
+/// `all`: more than a screen of them.
+std::string search_help(Context& context, const std::string& word, bool all) {
   const std::string wanted = in_lower_case(word);
   const std::vector<std::string_view> topic = names_of_topic(wanted);
   const std::string named = help_of_name(context, word);
@@ -172,7 +222,7 @@ std::string search_help(Context& context, const std::string& word) {
     return named + "\nsee also:" + list.of_names(topic);
   }
   const std::string meant = list.of_names(topic);
-  const std::string others = list.with_text(wanted, true) + list.with_text(wanted, false);
+  const std::string others = list.with_text(wanted, all);
   std::string text = meant.empty() ? "" : fmt::format("functions for '{}':{}", word, meant);
   if (!others.empty())
     text += fmt::format("{}functions whose help contains '{}':{}", meant.empty() ? "" : "\n", word, others);
@@ -188,7 +238,7 @@ Value help_builtin(Context& context, Args args) {
     text = "help(f) shows what f takes and does, help(\"word\") searches. Builtins:" +
            list_names(context.builtins().names());
   } else if (args[0].is(Tag::string)) {
-    text = search_help(context, args[0].as<String>().text);
+    text = search_help(context, args[0].as<String>().text, truth(context, args[1]));
   } else {
     text = help_text(context, args[0]);
   }
@@ -198,8 +248,10 @@ Value help_builtin(Context& context, Args args) {
 
 constexpr Builtin kHelpRows[] = {
     with_effect(
-        {"help", "help(f: any = nil)",
-         "prints what a function takes and does; of a str, what it names or the functions whose help contains it",
+        {"help", "help(f: any = nil, all: bool = false)",
+         "prints what a function takes and does; of a str, what it names or the functions whose help contains it, best "
+         "first;\n"
+         "all: also those that are more than a screen",
          help_builtin, "host"}),
 };
 

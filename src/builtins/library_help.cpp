@@ -92,7 +92,7 @@ std::vector<ModuleFunction> functions_of(const LibrarySource& source, std::strin
         functions.push_back({path, declaration, doc});
     }
     if (line.starts_with(kDoc)) add_line(doc, doc_line(line));
-    else doc.clear();
+    else if (!line.starts_with('@')) doc.clear();
     at += line.size() + 1;
   }
   return functions;

@@ -31,4 +31,12 @@ struct HelpTopic {
 
 std::span<const HelpTopic> help_topics();
 
+/// What help() says of a keyword of the language, or of several that belong together.
+struct KeywordHelp {
+  std::string_view words;  // with a space between two
+  std::string_view text;
+};
+
+std::span<const KeywordHelp> keyword_help();
+
 }  // namespace tsl

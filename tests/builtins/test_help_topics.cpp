@@ -1,6 +1,7 @@
 // Checks that help("word") finds what people mean by usual words.
 #include "builtins/library_help.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/words.h"
@@ -116,4 +117,15 @@ TEST_CASE("a module's functions are those that a program can import") {
     const std::string module = function.path.substr(0, function.path.find('.'));
     CHECK(s.eval("import " + module + "\ntype(" + function.path + ")") == "\"function\"");
   }
+}
+
+TEST_CASE("help of a word that much has is a screen, best first") {
+  Session s;
+  const std::string help = help_of(s, "elements");
+  CHECK(std::count(help.begin(), help.end(), '\n') == 26);
+  CHECK(help.find(" more: `help(\"elements\", all: true)`") != std::string::npos);
+  const std::string all = help_of(s, "elements\", \"\" == \"");
+  CHECK(std::count(all.begin(), all.end(), '\n') > 100);
+  const std::string log = help_of(s, "loga");
+  CHECK(log.find("\n  logaddexp ") < log.find("\n  log "));
 }
