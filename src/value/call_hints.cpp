@@ -40,12 +40,17 @@ constexpr Mistake kMistakes[] = {
     {"to", "target", kNumberBits, "the first GPU is \"cuda:0\""},
     {"tolist", "x", kListBits, "it is a list already"},
     {"randint", "shape", tag_bit(Tag::dtype), "write `randint(low, high, shape)`"},
+    {"grad value_and_grad", "wrt", tag_bit(Tag::tensor) | tag_bit(Tag::record) | kListBits,
+     "`{0}(f)` is a function, which takes the arguments: `{0}(f)(x)`"},
+    {"eye", "n", kListBits, "the extents are numbers: `eye(3)`, `eye(2, 3)`"},
+    {"str", "full", ~0u, "`str(x)` takes one value; an f-string joins several: `f\"{{a}} {{b}}\"`"},
+    {"bool", "x", tag_bit(Tag::string), "a comparison makes a bool of a str: `s == \"true\"`"},
     {"cross_entropy", "labels", kListBits, "`tensor(xs)` makes a tensor of a list of labels"},
 };
 
 /// What serves where a function of another language has a parameter.
 struct MissingParameter {
-  std::string_view function;
+  std::string_view functions;   // words
   std::string_view parameters;  // words; "": any
   std::string_view hint;
 };
@@ -56,6 +61,11 @@ constexpr MissingParameter kMissingParameters[] = {
     {"print", "file", "`eprint(x)` writes to standard error, `append_text(path, text)` to a file"},
     {"dict", "", "`{a: 1}` is a record, `[\"a\": 1]` a map"},
     {"tensor", "requires_grad", "grad(f) and value_and_grad(f) differentiate a function"},
+    {"round", "decimals digits ndigits", "`round(x * 100.0) / 100.0` keeps two digits, `f\"{x:.2f}\"` shows two"},
+    {"max min", "key by",
+     "`sorted(xs, key: f)` is in the order of f: its first item has the least f(x), its last the greatest"},
+    {"std var nanstd nanvar", "ddof unbiased", "`correction: 0` divides by n, `correction: 1` by n - 1"},
+    {"line scatter bar histogram band", "label labels", "a record names the series: `{a: u, b: v}` in place of y"},
 };
 
 /// Functions that take one list where others take several arguments.
@@ -98,6 +108,9 @@ constexpr ParameterAlias kParameterAliases[] = {
     {"causal is_causal", "is_causal causal"},
     {"func function fn callback", "f"},
     {"key", "by key"},
+    {"steps count points", "num"},
+    {"p", "ord"},
+    {"maxsplit max_split", "limit"},
 };
 
 }  // namespace
@@ -112,6 +125,7 @@ std::string hint_for_argument(const Signature& signature, const std::string& par
 }
 
 std::string hint_for_extra_argument(const Signature& signature) {
+  if (signature.function == "round") return hint_for_parameter(signature, "decimals");
   if (!has_word(kTakeLists, signature.function)) return "";
   return fmt::format("{} takes its items as one list: `{}([…])`", signature.function, signature.function);
 }
@@ -140,7 +154,7 @@ std::string parameter_for(std::string_view name, const std::vector<std::string>&
 std::string hint_for_parameter(const Signature& signature, std::string_view name) {
   for (const MissingParameter& each : kMissingParameters) {
     const bool is_meant = each.parameters.empty() || has_word(each.parameters, name);
-    if (each.function == signature.function && is_meant) return std::string(each.hint);
+    if (has_word(each.functions, signature.function) && is_meant) return std::string(each.hint);
   }
   return "";
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/words.h"
+#include "value/builtin.h"
 #include "value/numbers.h"
 #include "value/value_walk.h"
 
@@ -89,6 +90,8 @@ std::string to_make_boolean(const Value& given) {
   }
   if (is_host_number(given) || given.is(Tag::tensor)) return "write a comparison: `x != 0`";
   if (is_text(given) || is_items(given) || given.is(Tag::record) || given.is(Tag::map) || given.is(Tag::range)) {
+    if (is_text(given))
+      return "`len(s) > 0` tests whether a str has characters; `true` and `false` stand without quotes";
     return fmt::format("`len(x) > 0` tests whether a {} has items", type_name(given));
   }
   if (given.is(Tag::function) || given.is(Tag::builtin)) return "a function is called with parentheses: `f()`";
@@ -183,6 +186,12 @@ std::string hint_for_call(const Value& callee) {
   return hint_for_nil(callee);
 }
 
+bool is_type_beside_name(const Value& function, const Value& name) {
+  if (!function.is(Tag::builtin) || !name.is(Tag::string)) return false;
+  constexpr std::string_view kTypes = "int float bool str list tuple range record map tensor complex dict";
+  return has_word(kTypes, function.as<BuiltinFunction>().builtin->name) && has_word(kTypes, name.as<String>().text);
+}
+
 std::string hint_for_loop(const Value& iterable) {
   if (is_host_int(iterable)) return "`for i in 0..n { … }` counts from 0 to n - 1";
   if (iterable.is(Tag::function) || iterable.is(Tag::builtin)) return "a function is called with parentheses: `f()`";
@@ -222,6 +231,8 @@ std::string hint_for_field(const Value& object, const std::string& field, const 
     return field == "size" ? "`len(xs)` counts the items"
                            : fmt::format("`tensor(xs)` makes a tensor, which has the field '{}'", field);
   }
+  if (is_host_number(object) && (field == "shape" || field == "ndim" || field == "dtype"))
+    return fmt::format("`tensor(x)` makes a tensor of a number, which has the field '{}'", field);
   if (object.is(Tag::map)) return fmt::format("a value of a map is read with brackets: `m[\"{}\"]`", field);
   if (object.is(Tag::record) || object.is(Tag::module)) {
     const std::string near = nearest_name(field, members);
@@ -230,6 +241,8 @@ std::string hint_for_field(const Value& object, const std::string& field, const 
   std::vector<std::string> known = members;
   known.insert(known.end(), functions.begin(), functions.end());
   std::string hint = suggest_name(field, known);
+  if (hint.empty() && object.is(Tag::tuple))
+    return "items of a tuple are numbered: `t[0]`; `let (a, b) = t` and `for (k, v) in r` take it apart";
   constexpr std::string_view kStart = "did you mean '";
   if (hint.rfind(kStart, 0) != 0) return hint;
   const std::string name = hint.substr(kStart.size(), hint.size() - kStart.size() - 2);

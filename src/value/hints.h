@@ -25,6 +25,8 @@ std::vector<std::string> hints_to_make(Wanted wanted, const Value& given);
 std::string hint_for_nil(const Value& given);
 /// Returns a hint for the call of a value that is no function.
 std::string hint_for_call(const Value& callee);
+/// Whether a value is a function by which other languages name a type, and the other the text that names one.
+bool is_type_beside_name(const Value& function, const Value& name);
 /// Returns a hint for a loop over a value that has no items.
 std::string hint_for_loop(const Value& iterable);
 

@@ -360,6 +360,9 @@ std::string hint_to_compare(const Value& other) {
 /// Refuses to compare a tensor with a value that is no number, and a dtype with its name: the answer would be false,
 /// whatever they hold. Between tensors `==` is elementwise. A comparison with nil asks whether there is a value.
 void expect_comparable_operands(BinaryOp op, const Value& a, const Value& b) {
+  if (is_type_beside_name(a, b) || is_type_beside_name(b, a))
+    fail_with(ErrorName::wrong_operand_type, "cannot compare a function with the name of a type",
+              {"types are named by texts: `type(x) == \"int\"`"});
   const bool is_first = a.is(Tag::tensor) || (a.is(Tag::dtype) && is_text(b));
   const bool is_second = b.is(Tag::tensor) || (b.is(Tag::dtype) && is_text(a));
   if ((!is_first && !is_second) || a.is_nil() || b.is_nil()) return;
