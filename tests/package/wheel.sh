@@ -16,7 +16,7 @@ run bin/python "$tests/test_tsl.py"
 [[ $(run bin/python -m tsl -e 'print(1 + 1)') == 2 ]]
 [[ $(run bin/python -c 'import tsl; print(tsl.Engine().run("1 + 1"))') == 2 ]]
 if find . -path '*/tsl/*' -name '*.so*' -exec ldd {} + | grep -E 'not found|libopenblas\.so|libgfortran'; then exit 1; fi
-(($(stat -c %s "$wheel") < 20 * 1024 * 1024))
+(($(stat -c %s "$wheel") < 15 * 1000 * 1000))
 [[ $(run bin/python -m tsl.notebook 2>&1 || true) == "notebooks need ipykernel"* ]]
 case $(basename "$wheel") in *-py3-none-manylinux_*_x86_64.whl) ;; *) exit 1 ;; esac
 

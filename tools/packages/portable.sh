@@ -6,7 +6,7 @@ readonly system_libraries='/(ld-linux[^/]*|libc|libm|libdl|libpthread|librt|libr
 
 # private_libraries FILE...: prints the paths of the libraries that come along.
 private_libraries() {
-  ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u | grep -vE "$system_libraries"
+  ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u | grep -vE "$system_libraries|/libtsl\.so$"
 }
 
 # private_name NAME: the name under which a library comes along: programs may use another version of the same library.
@@ -31,14 +31,19 @@ the GPL alone: of libzip and libbz2 only the libraries are, and of OpenSSL only 
 END
 }
 
-# make_portable BUILD FOLDER: installs a build in FOLDER and adds its libraries in lib/tsl/, which are found from there.
+# make_portable BUILD FOLDER [WHOLE]: installs a build in FOLDER and adds its libraries in lib/tsl/, which are found from there.
+# WHOLE is a folder of another program and library, which take the place of the build's.
 make_portable() {
-  local build=$1 folder=$2 library file
+  local build=$1 folder=$2 whole=${3:-} library file
   rm -rf "$folder"
   cmake --install "$build" --prefix "$folder" --strip >"$folder.log"
   rm -f "$folder/lib/libtsl.a"  # its other libraries would have to be those of this distribution
   local shared executable=$folder/bin/tsl
   shared=$(realpath "$folder/lib/libtsl.so")
+  if [[ -n $whole ]]; then
+    strip -o "$executable" "$whole/tsl"
+    strip -o "$shared" "$whole/libtsl.so"
+  fi
   mkdir -p "$folder/lib/tsl"
   local -a libraries
   mapfile -t libraries < <(private_libraries "$executable" "$shared")
@@ -60,7 +65,7 @@ make_portable() {
   {
     patchelf --set-rpath '$ORIGIN' "$folder"/lib/tsl/*
     patchelf --set-rpath '$ORIGIN/tsl' "$shared"
-    patchelf --set-rpath '$ORIGIN/../lib/tsl' "$executable"
+    patchelf --set-rpath '$ORIGIN/../lib/tsl:$ORIGIN/../lib' "$executable"
   }
   if ldd "$executable" "$shared" | grep 'not found'; then return 1; fi
 }
