@@ -30,6 +30,8 @@ endif()
 install(DIRECTORY include/tsl TYPE INCLUDE)
 install(FILES LICENSE SECURITY.md TYPE DOC)
 install(DIRECTORY examples/embed DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+install(FILES examples/digits.tsl DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)  # and what the tutorial reads
+install(FILES examples/data/digits.npz examples/data/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/data)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tsl)
 install(EXPORT tslTargets NAMESPACE tsl:: DESTINATION ${package})
 configure_package_config_file(cmake/tslConfig.cmake.in ${PROJECT_BINARY_DIR}/tslConfig.cmake INSTALL_DESTINATION ${package}

@@ -9,8 +9,7 @@ constexpr KeywordHelp kKeywords[] = {
     {"let",
      "let x = 1     let (a, ...rest) = xs     let {a, b: x} = r\n  declares a variable that keeps its value; `var` "
      "declares one to assign to"},
-    {"var",
-     "var x = 1     x += 1\n  declares a variable that can be assigned to; var(x) is the variance of a tensor"},
+    {"var", "var x = 1     x += 1\n  declares a variable that can be assigned to; var(x) is the variance of a tensor"},
     {"fn return",
      "fn f(x, k: int = 2) { return x * k }     fn f(x) = x + 1     fn(x) = x + 1\n"
      "  declares a function, or is one without a name; a caller may name arguments: f(1, k: 3)"},
@@ -32,7 +31,8 @@ constexpr KeywordHelp kKeywords[] = {
      "import nn     import \"./util.tsl\" as util     from nn import linear as dense\n"
      "  binds a module of the standard library or a file, or names in it"},
     {"use",
-     "use f64\n  at the top of a file: floats of which nothing names a dtype are f64 in it: `zeros([2])`, `tensor([0.1])`, "
+     "use f64\n  at the top of a file: floats of which nothing names a dtype are f64 in it: `zeros([2])`, "
+     "`tensor([0.1])`, "
      "`randn([2])`"},
     {"try catch finally",
      "let n = try { int(s) } catch e { 0 } finally { print(s) }\n"
