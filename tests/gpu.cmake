@@ -28,6 +28,10 @@ add_library(null_cusolver SHARED ${CMAKE_CURRENT_SOURCE_DIR}/null_driver/null_cu
 target_link_libraries(null_cusolver PRIVATE tsl_cuda_headers)
 set_target_properties(null_cusolver PROPERTIES OUTPUT_NAME cusolver SUFFIX .so.12
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/null_cusolver)
+add_library(null_nccl SHARED ${CMAKE_CURRENT_SOURCE_DIR}/null_driver/null_nccl.cpp)
+target_link_libraries(null_nccl PRIVATE Threads::Threads)
+set_target_properties(null_nccl PROPERTIES OUTPUT_NAME nccl SUFFIX .so.2
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/null_nccl)
 # Beside the driver, what tests/costs/run.py generates kernels with.
 foreach(library nvrtc cublasLt)
   string(TOLOWER ${library} lower)
@@ -49,6 +53,10 @@ if(NOT TSL_TEST_HOME STREQUAL "sanitized")
   tsl_script_test(null_driver ${CMAKE_CURRENT_SOURCE_DIR}/null_driver.sh $<TARGET_FILE:tsl>
                   $<TARGET_FILE_DIR:null_driver> $<TARGET_FILE_DIR:null_cusolver>)
   set_tests_properties(null_driver PROPERTIES SKIP_RETURN_CODE 77)
+  if(TARGET tsl_gloo AND TSL_PYTHON)
+    tsl_script_test(ranks_devices ${TSL_PYTHON} tests/ranks/devices.py $<TARGET_FILE:tsl> $<TARGET_FILE_DIR:null_driver>
+                    $<TARGET_FILE_DIR:null_nccl>)
+  endif()
   if(TSL_nvtx_FOLDER)
     add_library(nvtx_profiler SHARED ${CMAKE_CURRENT_SOURCE_DIR}/nvtx/profiler.cpp)
     target_link_libraries(nvtx_profiler PRIVATE tsl_cuda_headers)

@@ -3,6 +3,7 @@
 // instructions, and to test what does not depend on values. The environment sets what the GPU is:
 //   NULL_DRIVER_CUDA=12040      the CUDA version of the driver (default 13000: 13.0)
 //   NULL_DRIVER_COMPUTE=75      the compute capability (default 90)
+//   NULL_DRIVER_COUNT=2         how many there are (default 1)
 //   NULL_DRIVER_MEMORY=N        the bytes of memory (default 8 GiB), which must be virtual memory of the host only
 #include <cuda.h>
 #include <sys/mman.h>
@@ -75,8 +76,10 @@ CUresult cuGetErrorString(CUresult, const char** text) { return *text = "?", CUD
 CUresult cuGetExportTable(const void** table, const CUuuid*) {
   return *table = nullptr, CUDA_ERROR_NOT_FOUND;
 }  // NVRTC asks
-CUresult cuDeviceGetCount(int* count) { return *count = 1, CUDA_SUCCESS; }
-CUresult cuDeviceGet(CUdevice* device, int) { return *device = 0, CUDA_SUCCESS; }
+CUresult cuDeviceGetCount(int* count) {
+  return *count = static_cast<int>(setting("NULL_DRIVER_COUNT", 1)), CUDA_SUCCESS;
+}
+CUresult cuDeviceGet(CUdevice* device, int ordinal) { return *device = ordinal, CUDA_SUCCESS; }
 CUresult cuDeviceGetName(char* name, int size, CUdevice) { return strncpy(name, "null", size), CUDA_SUCCESS; }
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
   return *value = attribute(which), CUDA_SUCCESS;
@@ -127,6 +130,10 @@ CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, si
   for (size_t i = 0; i < height; ++i) memset(static_cast<char*>(host(to)) + i * pitch, value, width);
   return CUDA_SUCCESS;
 }
+// No process reaches another one's memory.
+CUresult cuIpcGetMemHandle(CUipcMemHandle*, CUdeviceptr) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult cuIpcOpenMemHandle(CUdeviceptr*, CUipcMemHandle, unsigned) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult cuIpcCloseMemHandle(CUdeviceptr) { return CUDA_ERROR_NOT_SUPPORTED; }
 CUresult cuMemGetInfo(size_t* free, size_t* total) { return *free = *total = memory(), CUDA_SUCCESS; }
 
 CUresult cuModuleLoadData(CUmodule* module, const void*) { return *module = handle<CUmodule>(), CUDA_SUCCESS; }

@@ -151,6 +151,13 @@ int start_ranks(char** argv, const Command& command) {
   return kExitUsage;
 }
 
+/// Waits for the links of a program that has called exit(), whose code counts.
+void finish_quietly() {
+  try {
+    world::Group::finish();
+  } catch (const Failure&) {}  // another rank has failed, which says so
+}
+
 int run_command(int argc, char** argv) {
   Command command;
   const int settled = parse_command(argc, argv, command);
@@ -206,9 +213,11 @@ int run_command(int argc, char** argv) {
   int code = 0;
   try {
     run_main(command, engine);
+    world::Group::finish();
     world::Group::leave("its program has ended");
   } catch (const Failure& failure) {
     code = report_error(failure.error(), engine.sources(), form);
+    if (failure.error().name == ErrorName::program_exit) finish_quietly();
     world::Group::leave(failure.error().message);
   }
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;

@@ -1,6 +1,7 @@
 #include "engine/collectives.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -46,34 +47,118 @@ Pieces pieces_of(Op op, const world::Group& group, int64_t start, std::byte* fro
 }
 
 /// Names a call as the ranks compare it: "broadcast_rank f32[3] 0".
-std::string call_text(const OpDef& op, const Tensor& x, const Attrs& attrs) {
+std::string call_text(const OpDef& op, const Tensor& x, const Attrs& attrs, bool is_linked) {
   std::string text = fmt::format("{} {}", op.name, describe(x));
   if (op.op == Op::broadcast_rank || op.op == Op::shift_ranks) text += fmt::format(", {}", attrs.start.hint());
+  if (is_linked) text += " on a device";
   return text;
 }
 
+size_t bytes_of(DType dtype, const Shape& shape) {
+  return static_cast<size_t>(element_count(shape).hint()) * static_cast<size_t>(size_of(dtype));
+}
+
+/// The ranks as a backend sees them that links its device with theirs.
+class GroupRanks final : public world::Ranks {
+ public:
+  explicit GroupRanks(world::Group& group) : group_(group) {}
+  int rank() const override { return group_.rank(); }
+  int size() const override { return group_.size(); }
+  std::vector<std::string> share(const std::string& own) override { return group_.share(own); }
+
+ private:
+  world::Group& group_;
+};
+
 }  // namespace
 
-Tensor perform_collective(exec::Devices& devices, Allocator& host, const OpDef& op, const Tensor& x, const Attrs& attrs,
-                          const std::string& where) {
+Collectives::~Collectives() {
+  if (!link_) return;
+  try {
+    devices_.wait();           // others may wait for what this rank has not sent yet
+  } catch (const Failure&) {}  // of a rank that has ended, or of a run; both were reported where they were noticed
+  devices_.observe_waits(nullptr);
+  world::Group::of_process().remove_link();
+  link_->cut();
+}
+
+Tensor Collectives::perform(const OpDef& op, const Tensor& x, const Attrs& attrs, const std::string& where) {
   world::Group& group = world::Group::of_process();
+  const bool is_on_device = !x.device().is_host();
   {
-    const exec::ActivityScope waiting(devices.timeline(), exec::ActivityKind::meet);
-    group.agree(call_text(op, x, attrs), where);
+    const exec::ActivityScope waiting(devices_.timeline(), exec::ActivityKind::meet);
+    const std::string text = call_text(op, x, attrs, is_linked(x));
+    if (is_linked(x)) group.announce(text, where);
+    else if (group.agree(text, where, is_on_device) && !std::exchange(has_tried_, true)) link(x.device());
   }
   const Operand operand(x);
   const TensorType type = op.infer({&operand, 1}, attrs);
-  const Tensor from = devices.move(x, Device{});
-  const auto size = static_cast<size_t>(size_of(type.dtype));
-  const size_t from_bytes = static_cast<size_t>(element_count(x.shape()).hint()) * size;
-  const size_t to_bytes = static_cast<size_t>(element_count(type.shape).hint()) * size;
-  const Tensor to(type.dtype, Layout::contiguous(type.shape), host.allocate(to_bytes));
-  const Pieces pieces = pieces_of(op.op, group, attrs.start.hint(), from.data(), from_bytes, to.data());
-  {
-    const exec::ActivityScope passing(devices.timeline(), exec::ActivityKind::pass);
-    group.exchange(pieces.sent, pieces.received);
-  }
-  return x.device().is_host() ? to : devices.move(to, x.device());
+  const exec::ActivityScope passing(devices_.timeline(), exec::ActivityKind::pass);
+  return is_linked(x) ? pass_on_device(op.op, x, type, attrs.start.hint())
+                      : pass_on_host(op.op, x, type, attrs.start.hint());
 }
+
+Tensor Collectives::sum(const Tensor& x, const std::string& where) {
+  if (!is_linked(x)) return {};
+  const int64_t count = element_count(x.shape()).hint();
+  const Tensor to(x.dtype(), Layout::contiguous(x.shape()),
+                  devices_.at(x.device()).allocator().allocate(bytes_of(x.dtype(), x.shape())));
+  const exec::ActivityScope passing(devices_.timeline(), exec::ActivityKind::pass);
+  bool is_summed = false;
+  on_link([&] { is_summed = link_->sum(name_of(x.dtype()), x.data(), to.data(), static_cast<uint64_t>(count)); });
+  if (!is_summed) return {};
+  world::Group::of_process().announce(fmt::format("{} {} on a device", op_def(Op::sum_ranks).name, describe(x)), where);
+  return to;
+}
+
+/// Gives the link work. If it has been cut, throws who has ended, or what the ranks do differently.
+template <class Work> void Collectives::on_link(Work&& work) {
+  try {
+    work();
+  } catch (const Failure&) {
+    world::Group::of_process().await_agreement();
+    throw;
+  }
+}
+
+Tensor Collectives::pass_on_device(Op op, const Tensor& x, const TensorType& type, int64_t start) {
+  exec::Backend& device = devices_.at(x.device());
+  const Tensor to(type.dtype, Layout::contiguous(type.shape),
+                  device.allocator().allocate(bytes_of(type.dtype, type.shape)));
+  const size_t bytes = bytes_of(x.dtype(), x.shape());
+  const Pieces pieces = pieces_of(op, world::Group::of_process(), start, x.data(), bytes, to.data());
+  on_link([&] { link_->exchange(pieces.sent, pieces.received); });
+  return to;
+}
+
+Tensor Collectives::pass_on_host(Op op, const Tensor& x, const TensorType& type, int64_t start) {
+  world::Group& group = world::Group::of_process();
+  const Tensor from = devices_.move(x, Device{});
+  const Tensor to(type.dtype, Layout::contiguous(type.shape), host_.allocate(bytes_of(type.dtype, type.shape)));
+  const size_t bytes = bytes_of(x.dtype(), x.shape());
+  const Pieces pieces = pieces_of(op, group, start, from.data(), bytes, to.data());
+  group.exchange(pieces.sent, pieces.received);
+  return x.device().is_host() ? to : devices_.move(to, x.device());
+}
+
+/// Links a device with those of the other ranks, which all do it now.
+void Collectives::link(Device device) {
+  world::Group& group = world::Group::of_process();
+  if (group.size() == 1) return;
+  GroupRanks ranks(group);
+  std::string missing;
+  link_ = devices_.at(device).link_ranks(ranks, missing);
+  if (!link_) {
+    if (group.rank() == 0) note_(fmt::format("tsl: tensors pass between ranks through host memory: {}\n", missing));
+    return;
+  }
+  linked_ = device;
+  group.add_link(link_, [this] { devices_.wait(); });
+  devices_.observe_waits(this);
+}
+
+void Collectives::begin_wait() { world::Group::of_process().begin_wait(); }
+
+void Collectives::end_wait() { world::Group::of_process().end_wait(); }
 
 }  // namespace tsl

@@ -12,11 +12,11 @@
 
 #include "base/error_names.h"
 #include "engine/backends.h"
-#include "engine/collectives.h"
 #include "engine/engine.h"
 #include "io/json.h"
 #include "jit/whole_functions.h"
 #include "report/explain.h"
+#include "tensor/collectives.h"
 #include "tensor/device_names.h"
 #include "tensor/limits.h"
 #include "value/format.h"
@@ -409,9 +409,11 @@ Tensor EngineRuntime::call_ranks(Op op, const Tensor& x, const Attrs& attrs) {
   const Span call = location().span;
   if (!trace()) return perform_collective(op, x, attrs, call);
   const auto number = [](auto value) { return Value(static_cast<int64_t>(value)); };
-  const Value outcome =
-      trace()->perform(perform_recorded_collective, {number(op), Value(x), from_dim(attrs.start), from_dim(attrs.count),
-                                                     number(call.source), number(call.begin), number(call.end)});
+  const auto order = x.device().is_host() ? jit::EffectOrder::after_errors : jit::EffectOrder::beside_errors;
+  const Value outcome = trace()->perform(perform_recorded_collective,
+                                         {number(op), Value(x), from_dim(attrs.start), from_dim(attrs.count),
+                                          number(call.source), number(call.begin), number(call.end)},
+                                         order);
   return outcome.tensor();
 }
 
@@ -423,8 +425,13 @@ Tensor EngineRuntime::perform_collective(Op op, const Tensor& x, const Attrs& at
     eager_.run(op_def(Op::copy), {&operand, 1}, {}, {&type, 1}, x.device(), false, {&contiguous, 1});
   }
   if (exec::Timeline* timeline = devices_.timeline()) timeline->set_position(call);
-  return tsl::perform_collective(devices_, host_.allocator(), op_def(op), contiguous, without_symbols(attrs),
-                                 context_.sources().location(call));
+  const std::string where = context_.sources().location(call);
+  if (op == Op::sum_ranks) {
+    if (const Tensor sum = collectives_.sum(contiguous, where)) return sum;
+    const OpListeners::Pause pause(listeners());  // this op is what they have recorded
+    return sum_of_moves(*this, contiguous, attrs.count.hint());
+  }
+  return collectives_.perform(op_def(op), contiguous, without_symbols(attrs), where);
 }
 
 Tensor EngineRuntime::move(const Tensor& tensor, const Attrs& attrs) {

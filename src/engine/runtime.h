@@ -13,6 +13,7 @@
 #include "backend/cpu/backend.h"
 #include "engine/broadcast_check.h"
 #include "engine/call_paths.h"
+#include "engine/collectives.h"
 #include "engine/compile_log.h"
 #include "engine/nan_check.h"
 #include "engine/profiling.h"
@@ -151,6 +152,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   std::unique_ptr<report::MemoryLedger> memory_;  // once there was a profile; outlives all memory
   cpu::CpuBackend host_;
   exec::Devices devices_;
+  Collectives collectives_{devices_, host_.allocator(), [this](const std::string& line) { context_.write_log(line); }};
   std::optional<Device> default_;  // set by the first call of default_device()
   exec::EagerExecutor eager_;
   NanCheck nan_check_;

@@ -12,6 +12,7 @@
 #include "graph/target.h"
 #include "tensor/block_cache.h"
 #include "tensor/counters.h"
+#include "world/rank_link.h"
 
 namespace tsl::exec {
 
@@ -34,6 +35,12 @@ class Backend : public graph::Target {
   virtual void activate() {}
   /// Returns the device's streams; null if it has none.
   virtual Streams* streams() { return nullptr; }
+  /// Links the device with those of the other ranks, whose processes call it, too. Returns null on all ranks if one of
+  /// them cannot be linked, and why, in `missing`.
+  virtual std::unique_ptr<world::RankLink> link_ranks(world::Ranks&, std::string& missing) {
+    missing = "the device has no link to others";
+    return nullptr;
+  }
   virtual Counters counters() const = 0;
   /// Returns the name of the hardware: "NVIDIA H200".
   virtual std::string hardware() const { return ""; }

@@ -66,6 +66,10 @@ std::unique_ptr<Executable> Devices::compile(Device device, graph::Graph graph, 
 }
 
 Tensor Devices::to_host(const Tensor& tensor) {
+  return tensor.device().is_host() ? wait_to_host(tensor) : waiting([&] { return wait_to_host(tensor); });
+}
+
+Tensor Devices::wait_to_host(const Tensor& tensor) {
   deferred_errors_.flush();
   exec::Backend& backend = at(tensor.device());
   const ActivityScope scope(timeline(), ActivityKind::to_host);
@@ -74,9 +78,9 @@ Tensor Devices::to_host(const Tensor& tensor) {
 }
 
 Tensor Devices::move(const Tensor& tensor, Device to) {
-  deferred_errors_.flush();
   Tensor moved;
   if (!tensor.device().is_host() && !to.is_host()) {
+    deferred_errors_.flush();
     exec::Backend& from = at(tensor.device());
     moved = at(to).from_peer(tensor, from);
   }
@@ -97,6 +101,13 @@ Tensor Devices::to_device(const Tensor& host, Device to) {
 }
 
 void Devices::wait() {
+  waiting([&] {
+    wait_for_all();
+    return true;
+  });
+}
+
+void Devices::wait_for_all() {
   deferred_errors_.flush();
   for (const auto& [device, backend] : opened_) {
     if (!backend || !backend->streams()) continue;

@@ -12,6 +12,15 @@
 
 namespace tsl::exec {
 
+/// Told when the host waits for a device, whose work may wait for others.
+class WaitObserver {
+ public:
+  virtual ~WaitObserver() = default;
+  virtual void begin_wait() = 0;
+  /// Throws Failure if what the device has done is void.
+  virtual void end_wait() = 0;
+};
+
 class Devices {
  public:
   /// Opens a device that is not the host, or throws Failure (device).
@@ -49,6 +58,9 @@ class Devices {
   /// Copies a tensor to another device; the copy is contiguous.
   Tensor move(const Tensor& tensor, Device to);
 
+  /// Sets who is told of waits; null: nobody.
+  void observe_waits(WaitObserver* observer) { wait_observer_ = observer; }
+
   /// Waits until all devices have done what they were given. Throws the error of a deferred run.
   void wait();
 
@@ -69,7 +81,26 @@ class Devices {
   /// Returns the host's backend, or that of a device that has been opened; else null.
   const exec::Backend* opened(Device device) const;
 
+  Tensor wait_to_host(const Tensor& tensor);
+  void wait_for_all();
+  /// Calls what may wait for a device. What the observer throws comes before what `work` does.
+  template <class Work> auto waiting(Work&& work) {
+    if (!wait_observer_) return work();
+    wait_observer_->begin_wait();
+    auto result = [&] {
+      try {
+        return work();
+      } catch (...) {
+        wait_observer_->end_wait();
+        throw;
+      }
+    }();
+    wait_observer_->end_wait();
+    return result;
+  }
+
   exec::Backend& host_;
+  WaitObserver* wait_observer_ = nullptr;
   Open open_;
   int64_t element_limit_ = kMaxTensorBytes;
   std::function<void(BlockCache&)> observe_memory_;  // may be empty

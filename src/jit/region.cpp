@@ -229,7 +229,9 @@ bool RegionCache::run(Segment& segment, const Entry& entry, Region& region, size
   const bool is_only = position == 0 && segment.is_last;
   exec::Timeline* const timeline = is_only ? nullptr : tracing_.devices.timeline();
   const exec::ActivityScope scope(timeline, timeline ? region.activities->segment(*timeline, position) : 0);
-  const bool may_defer = segment.is_last && interface_of(segment).printed.empty();
+  const std::optional<Effect>& effect = interface_of(segment).effect;
+  const bool is_beside = effect && effect->order == EffectOrder::beside_errors;
+  const bool may_defer = (segment.is_last || is_beside) && interface_of(segment).printed.empty();
   const size_t own_frames = entry.frame ? 1 : 0;
   const bool done = run_plan(segment, run_, tracing_.devices.deferred_errors(),
                              may_defer ? std::optional<size_t>(own_frames) : std::nullopt);
@@ -269,7 +271,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
     }
     if (!segment->reads.empty() && ++segment->replays == kManyReads) warn_of_reads(*segment);
     if (const auto& effect = interface_of(*segment).effect) {
-      tracing_.devices.deferred_errors().flush();
+      if (effect->order == EffectOrder::after_errors) tracing_.devices.deferred_errors().flush();
       perform(context_, *effect, run_);
       failed = run_.outcomes.back().error != nullptr;  // raised where the region, interpreted, gets there
       if (failed) return false;

@@ -284,8 +284,8 @@ void perform(Context& context, const Effect& effect, Run& run) {
   run.outcomes.push_back(std::move(outcome));
 }
 
-Value TraceSession::perform(EffectFunction run, const std::vector<Value>& args) {
-  end_segment({.kind = SegmentEndKind::effect, .effect = run, .effect_args = args});
+Value TraceSession::perform(EffectFunction run, const std::vector<Value>& args, EffectOrder order) {
+  end_segment({.kind = SegmentEndKind::effect, .effect = run, .effect_args = args, .effect_order = order});
   const uint32_t number = effects_++;
   if (number == run_.outcomes.size())
     jit::perform(context_, *static_cast<SegmentInterface&>(*path_[position_ - 1]->interface).effect, run_);
@@ -402,6 +402,7 @@ std::unique_ptr<Segment> TraceSession::build_segment(const SegmentEnd& end) {
   if (end.effect) {
     n.effect.emplace();
     n.effect->run = end.effect;
+    n.effect->order = end.effect_order;
     for (const Value& value : end.effect_args) n.effect->args.push_back(capture(value));
   }
   if (end.is_last) {

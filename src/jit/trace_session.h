@@ -70,10 +70,15 @@ struct InputSource {
   void set_name(const RegisterName* variable);
 };
 
+/// When an effect is performed: after the errors of all earlier runs, since people see it, or beside runs on a device
+/// that may still fail. What they make passes to other ranks, which end when this one ends by the error.
+enum class EffectOrder : uint8_t { after_errors, beside_errors };
+
 /// A call at the end of a segment that uses a file, the clock or a whole tensor. What it returns is an input of the
 /// next segment, which guards it as any other.
 struct Effect {
   EffectFunction run = nullptr;
+  EffectOrder order = EffectOrder::after_errors;
   std::vector<OutputTemplate> args;
 };
 
@@ -163,7 +168,7 @@ class TraceSession {
   /// Whether the current segment prints.
   bool prints() const { return !printed_.empty(); }
   /// Ends the segment and performs an effect, once: a replay of this run returns the same outcome.
-  Value perform(EffectFunction run, const std::vector<Value>& args);
+  Value perform(EffectFunction run, const std::vector<Value>& args, EffectOrder order = EffectOrder::after_errors);
   /// Cuts the segment or aborts the trace if it has grown too large.
   void check_limits();
   /// Ends recording: computes all pending ops. The interpreter continues eagerly.
@@ -204,6 +209,7 @@ class TraceSession {
     std::vector<Tensor> reads{};
     EffectFunction effect = nullptr;
     std::span<const Value> effect_args{};
+    EffectOrder effect_order = EffectOrder::after_errors;
     bool is_last = false;
   };
 

@@ -96,6 +96,7 @@ enum class Op : uint16_t {
   gather_ranks,    // x -> [count, …]: what each rank has
   exchange_ranks,  // [count, …] -> the same: row i goes to rank i, and comes from rank i
   broadcast_rank,  // x; start (the rank that sends it) -> that rank's x
+  sum_ranks,       // x: the sum of what all ranks have, in their order
   shift_ranks,     // x; start: x of the rank that is so many before this one, around the ring
   // a result of an op that has several: see graph::Node::result
   result,

@@ -20,13 +20,6 @@ constexpr double kJoinSeconds = 60, kConnectSeconds = 20;
 constexpr double kSilentSeconds = 8;
 constexpr std::chrono::milliseconds kBeat{1000}, kLook{20};
 
-/// What a rank is about to do, as the others receive it.
-struct Announcement {
-  uint64_t number = 0;
-  std::array<char, 160> call{};
-  std::array<char, 96> where{};
-};
-
 template <size_t N> void copy_text(std::array<char, N>& out, std::string_view text) {
   const size_t bytes = std::min(text.size(), N - 1);
   std::copy_n(text.data(), bytes, out.data());
@@ -49,7 +42,7 @@ const Piece* find(std::span<const Piece> pieces, int rank) {
 
 }  // namespace
 
-std::atomic<const Group*> Group::known_{nullptr};
+std::atomic<Group*> Group::known_{nullptr};
 
 namespace {
 
@@ -112,6 +105,9 @@ Group::~Group() {
     is_ending_ = true;
   }
   changed_.notify_all();
+  announced_or_agreed_.notify_all();
+  if (comparer_.joinable() && transport_) transport_->abort();
+  if (comparer_.joinable()) comparer_.join();
   if (watcher_.joinable()) watcher_.join();
 }
 
@@ -159,16 +155,9 @@ void Group::exchange(std::span<const Piece> sent, std::span<const Piece> receive
 }
 
 void Group::run(std::span<const Piece> sent, std::span<const Piece> received) {
-  RunWatch* const watch = RunWatch::current();
   {
     const std::lock_guard lock(mutex_);
-    must_stop_ = [watch] {
-      if (!watch || !watch->is_pending()) return false;
-      try {
-        watch->check_time();
-      } catch (const Failure&) { return true; }
-      return false;
-    };
+    must_stop_ = stop_of_run();
   }
   changed_.notify_all();
   const std::string problem = transport_->exchange(sent, received);
@@ -180,6 +169,17 @@ void Group::run(std::span<const Piece> sent, std::span<const Piece> received) {
   is_broken_ = true;
   poll_stop();
   fail_exchange(problem);
+}
+
+/// Returns what tells whether this thread's run is to stop.
+std::function<bool()> Group::stop_of_run() {
+  return [watch = RunWatch::current()] {
+    if (!watch || !watch->is_pending()) return false;
+    try {
+      watch->check_time();
+    } catch (const Failure&) { return true; }
+    return false;
+  };
 }
 
 /// Fails with the rank that has ended, if one has said so, and with what this rank was waiting for.
@@ -202,15 +202,34 @@ void Group::fail_lost(int rank, std::string_view why) const {
 }
 
 /// Returns what this rank waits for, as a part of a message.
-std::string Group::waiting() const { return waits_for_.empty() ? "" : ", while this rank waits in " + waits_for_; }
+std::string Group::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waits_for_.empty() ? "" : ", while this rank waits in " + waits_for_;
+}
 
-void Group::agree(std::string_view call, std::string_view where) {
-  if (size() == 1) return;
+Announcement Group::next_announcement(std::string_view call, std::string_view where, bool is_on_device) {
   Announcement own;
   own.number = calls_++;
+  own.is_on_device = is_on_device;
   copy_text(own.call, call);
   copy_text(own.where, where);
-  waits_for_ = fmt::format("`{}` at {}", call, where);
+  return own;
+}
+
+bool Group::agree(std::string_view call, std::string_view where, bool is_on_device) {
+  if (size() == 1) return is_on_device;
+  if (is_linked()) announce(call, where);
+  await_agreement();
+  return is_linked() || compare(next_announcement(call, where, is_on_device));
+}
+
+/// Exchanges what the ranks are about to do, as expect_same().
+bool Group::compare(const Announcement& announced) {
+  Announcement own = announced;
+  {
+    const std::lock_guard lock(mutex_);
+    waits_for_ = fmt::format("`{}` at {}", own.call.data(), own.where.data());
+  }
   std::vector<Announcement> all(static_cast<size_t>(size()));
   std::vector<Piece> sent, received;
   for (int i = 0; i < size(); ++i) {
@@ -218,16 +237,46 @@ void Group::agree(std::string_view call, std::string_view where) {
     received.push_back({i, reinterpret_cast<std::byte*>(&all[static_cast<size_t>(i)]), sizeof(own)});
   }
   exchange(sent, received);
+  return expect_same(all);
+}
+
+/// Fails if the ranks are about to do different things. Returns whether all have their tensors on devices.
+bool Group::expect_same(std::span<const Announcement> all) {
   const auto other = std::find_if(all.begin(), all.end(), [&](const Announcement& each) {
     return each.number != all[0].number || each.call != all[0].call;
   });
-  if (other == all.end()) return;
+  if (other == all.end())
+    return std::all_of(all.begin(), all.end(), [](const Announcement& each) { return each.is_on_device; });
   is_broken_ = true;
   const auto told = [&](const Announcement& each) {
     return fmt::format("rank {} calls `{}` at {}", &each - all.data(), each.call.data(), each.where.data());
   };
   fail_with(ErrorName::ranks_disagree, fmt::format("the ranks do different things: {}, {}", told(all[0]), told(*other)),
             {"every rank must make the same calls with the same shapes, in the same order"});
+}
+
+std::vector<std::string> Group::share(const std::string& own) {
+  await_agreement();
+  const auto all = static_cast<size_t>(size());
+  uint64_t own_bytes = own.size();
+  std::vector<uint64_t> bytes(all);
+  std::vector<std::string> texts(all);
+  std::string copy = own;
+  std::vector<Piece> sent, received;
+  const auto add = [&](int rank, void* from, size_t from_bytes, void* to, size_t to_bytes) {
+    sent.push_back({rank, static_cast<std::byte*>(from), from_bytes});
+    received.push_back({rank, static_cast<std::byte*>(to), to_bytes});
+  };
+  for (size_t i = 0; i < all; ++i) add(static_cast<int>(i), &own_bytes, sizeof own_bytes, &bytes[i], sizeof own_bytes);
+  exchange(sent, received);
+  sent.clear();
+  received.clear();
+  for (size_t i = 0; i < all; ++i) {
+    texts[i].resize(bytes[i]);
+    add(static_cast<int>(i), copy.data(), copy.size(), texts[i].data(), texts[i].size());
+  }
+  exchange(sent, received);
+  return texts;
 }
 
 // ---- Life and death -----------------------------------------------------------------------------------------------
@@ -266,9 +315,13 @@ void Group::watch() {
       last_beat = now();
       meeting_.beat();
       silent_ = silent_rank();
+      if (link_ && cut_reason_.empty()) cut_reason_ = link_->problem();
+      if (const int ended = link_ ? ended_rank() : -1; ended >= 0)
+        cut_reason_ = fmt::format("rank {} has ended", ended);
     }
     if (must_stop_ && (silent_ >= 0 || must_stop_())) transport_->abort();
-    if (must_stop_) changed_.wait_for(lock, kLook);
+    if (must_cut()) cut_link(lock);
+    if (must_stop_ || must_end_wait_) changed_.wait_for(lock, kLook);
     else changed_.wait_for(lock, kBeat);
   }
 }

@@ -210,6 +210,7 @@ const std::map<Op, Use>& written_uses() {
       {Op::gather_ranks, {{"gather_ranks(x) ** 2"}}},
       {Op::exchange_ranks, {{"exchange_ranks(x[nil]) ** 2"}}},
       {Op::broadcast_rank, {{"broadcast_rank(x) ** 2"}}},
+      {Op::sum_ranks, {{"sum_ranks(x) ** 2"}}},
       {Op::shift_ranks, {{"shift_ranks(x) ** 2"}}},
   };
   return table;

@@ -148,6 +148,7 @@ std::vector<MatrixCase> matrix_cases() {
       {Op::gather_ranks, returned("gather_ranks(a)")},
       {Op::exchange_ranks, returned("exchange_ranks(b.T[nil])")},
       {Op::broadcast_rank, returned("broadcast_rank(a.T)")},
+      {Op::sum_ranks, returned("sum_ranks(b.T)")},
       {Op::shift_ranks, returned("shift_ranks(b, 3)")},
   };
   cases.insert(cases.end(), std::begin(others), std::end(others));

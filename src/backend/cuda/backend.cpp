@@ -6,6 +6,7 @@
 #include "backend/cuda/driver/moves.h"
 #include "backend/cuda/libraries/libraries.h"
 #include "backend/cuda/nvtx.h"
+#include "backend/cuda/ranks/links.h"
 #include "backend/cuda/streams.h"
 #include "base/error.h"
 #include "tensor/limits.h"
@@ -89,6 +90,9 @@ class CudaBackend : public exec::Backend {
   }
   void activate() override { gpu_.device.make_current(); }
   exec::Streams* streams() override { return &streams_; }
+  std::unique_ptr<world::RankLink> link_ranks(world::Ranks& ranks, std::string& missing) override {
+    return cuda::link_ranks(gpu_, ranks, missing);
+  }
 
   std::string hardware() const override { return gpu_.device.properties().name; }
   std::vector<std::pair<std::string, std::string>> code_key() const override {

@@ -1,5 +1,6 @@
-// Defines the ops between the ranks of a world. They only move elements, so that each is the adjoint of another one;
-// what adds elements up is made of them and of ordinary ops, whose order of additions is that of the ranks.
+// Defines the ops between the ranks of a world. Those that move elements are adjoints of each other. A sum over ranks
+// is made of them and of ordinary ops, whose order of additions is that of the ranks; on a device it is an op, which
+// may have a kernel that adds in that order.
 #include "base/error_names.h"
 #include "tensor/collectives.h"
 #include "tensor/rows/op_rows.h"
@@ -76,6 +77,8 @@ void vjp_broadcast(VjpCall& call) {
   call.grads[0] = sum_of_rows(call.ops, exchange(call.ops, rows, ranks), ranks);
 }
 
+void vjp_sum(VjpCall& call) { call.grads[0] = call.ops.call(Op::sum_ranks, {call.grad}, call.attrs); }
+
 void vjp_shift(VjpCall& call) {
   Attrs attrs = call.attrs;
   attrs.start = Dim(0) - attrs.start;
@@ -130,6 +133,16 @@ void add_collectives(Table& table) {
              .infer = infer_like_first,
              .vjp = vjp_broadcast,
              .batch = batch_leading});
+  table.add({.op = Op::sum_ranks,
+             .name = "sum_ranks",
+             .signature = "sum_ranks(x)",
+             .doc = "the sum of what all ranks have, in their order",
+             .traits = collective_traits(),
+             .arity = 1,
+             .prepare = prepare_same,
+             .infer = infer_like_first,
+             .vjp = vjp_sum,
+             .batch = batch_leading});
   table.add({.op = Op::shift_ranks,
              .name = "shift_ranks",
              .signature = "shift_ranks(x, shift)",
@@ -158,16 +171,21 @@ Tensor all_sum(Ops& ops, const Tensor& x, int64_t ranks) {
   if (x.dtype() == DType::boolean)
     fail_with(ErrorName::wrong_dtype, fmt::format("all_sum: expected numbers, got {}", describe(x)),
               {"`all_max` tells whether any rank has true"});
-  if (ranks == 1) return x;
+  const bool moves = x.device().is_host() && ranks > 1;  // a device may have a kernel that adds up what it receives
+  return moves ? sum_of_moves(ops, x, ranks) : ops.call(Op::sum_ranks, {x}, {.count = ranks});
+}
+
+Tensor sum_of_moves(Ops& ops, const Tensor& x, int64_t ranks) {
   const Dim elements = element_count(x.shape());
   constexpr int64_t kFewBytes = 64 << 10;  // below which the time of a message counts, and not its bytes
   const int64_t few = kFewBytes / static_cast<int64_t>(size_of(x.dtype()));
   if (ranks == 2 || elements < Dim(few)) return rows::sum_of_rows(ops, all_gather(ops, x, ranks), ranks);
   // Each rank adds up a part of the elements and hands it to the others.
   const Dim part = (elements + (ranks - 1)) / ranks;
-  const Tensor flat = reshape(ops, x, Shape{elements});
-  const Tensor rest = rows::zeros(ops, Shape{part * ranks - elements}, x.dtype());
-  const Tensor padded = ops.call(Op::concat, {flat, rest}, {.axis = 0});
+  const Dim missing = part * ranks - elements;
+  Tensor padded = reshape(ops, x, Shape{elements});
+  if (Dim(0) < missing)
+    padded = ops.call(Op::concat, {padded, rows::zeros(ops, Shape{missing}, x.dtype())}, {.axis = 0});
   const Tensor mine = sum_scatter(ops, reshape(ops, padded, Shape{ranks, part}), ranks);
   const Tensor all = reshape(ops, all_gather(ops, mine, ranks), Shape{part * ranks});
   return reshape(ops, slice(ops, all, 0, 0, elements), x.shape());

@@ -49,6 +49,9 @@ namespace tsl::cuda {
   X(cuMemsetD8Async)                             \
   X(cuMemsetD2D8Async)                           \
   X(cuMemGetInfo)                                \
+  X(cuIpcGetMemHandle)                           \
+  X(cuIpcOpenMemHandle)                          \
+  X(cuIpcCloseMemHandle)                         \
   X(cuModuleLoadData)                            \
   X(cuModuleUnload)                              \
   X(cuModuleGetFunction)                         \
