@@ -89,6 +89,10 @@ Value type_builtin(Context& context, Args args) {
   return make_string(is_complex_dtype(context, args[0]) ? "dtype" : type_name(args[0]));
 }
 
+Value complex_of_builtin(Context& context, Args args) {
+  return make_complex(context, std::move(args[0]), std::move(args[1]));
+}
+
 Value len_builtin(Context& context, Args args) {
   const Value& v = args[0];
   if (v.is(Tag::list)) {
@@ -391,6 +395,8 @@ constexpr Builtin kValueRows[] = {
     {"float", "float(x: number | bool | str | tensor)", "a number, one-element tensor or str as a float", float_builtin,
      "host"},
     {"type", "type(x: any)", "the name of x's type: \"int\", \"list\", \"tensor\", …", type_builtin, "host"},
+    {"_complex_of", "_complex_of(re: any, im: any)", "the complex number, or tensor, of its parts, for the library",
+     complex_of_builtin, "host"},
     {"item", "item(x: tensor | number | bool)", "the element of a one-element tensor as a host number", item_builtin,
      "host"},
     {"tolist", "tolist(x: tensor)", "a tensor as nested lists of host numbers", tolist_builtin, "host"},

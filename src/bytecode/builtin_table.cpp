@@ -7,6 +7,7 @@
 
 #include "base/error_names.h"
 #include "bytecode/declaration.h"
+#include "value/numbers.h"
 
 namespace tsl {
 
@@ -53,7 +54,7 @@ const std::vector<PreludeFunction>& prelude_of(std::span<const LibrarySource> so
 }  // namespace
 
 BuiltinTable::BuiltinTable(Interner& names, const Library& library, LoadPrelude load)
-    : interner_(names), load_(std::move(load)), sources_(library.sources) {
+    : interner_(names), complex_keys_(make_complex_keys(names)), load_(std::move(load)), sources_(library.sources) {
   const std::vector<PreludeFunction>& prelude = prelude_of(sources_);
   size_t rows_count = 0;
   for (const std::span<const Builtin> rows : library.builtins) rows_count += rows.size();
@@ -95,10 +96,6 @@ void BuiltinTable::define(const ForeignType& type) {
 const ForeignType* BuiltinTable::foreign_type(Name name) const {
   const auto found = foreign_types_.find(name);
   return found == foreign_types_.end() ? nullptr : found->second;
-}
-
-Value BuiltinTable::imaginary(double value) const {
-  return make_record({{interner_.intern("re"), Value(0.0)}, {interner_.intern("im"), Value(value)}});
 }
 
 const Value* BuiltinTable::native(Name name) const {

@@ -26,7 +26,7 @@ class BuiltinTable final : public Builtins {
   bool has_effect(Name name) const override;
   const Value* find(Name name) override;
   Name name_of(std::string_view text) const override { return interner_.intern(text); }
-  Value imaginary(double value) const override;
+  const Ref<RecordKeys>& complex_keys() const override { return complex_keys_; }
   const ForeignType* foreign_type(Name name) const override;
   std::span<const LibrarySource> library_sources() const override { return sources_; }
   std::vector<std::string> names() const override;
@@ -44,6 +44,7 @@ class BuiltinTable final : public Builtins {
   void add_rows(std::span<const Builtin> rows);
 
   Interner& interner_;
+  const Ref<RecordKeys> complex_keys_;
   const LoadPrelude load_;
   const std::span<const LibrarySource> sources_;
   std::unordered_map<Name, Value> values_;  // C++ functions, dtypes, constants, and loaded composites

@@ -7,6 +7,7 @@
 #include "syntax/literals.h"
 #include "value/builtin.h"
 #include "value/format.h"
+#include "value/numbers.h"
 
 namespace tsl {
 
@@ -101,7 +102,7 @@ void FunctionCompiler::name(const NameExpr& e, Reg dst) {
 }
 
 void FunctionCompiler::typed(const TypedExpr& e, Reg dst) {
-  if (*e.dtype == kImaginary) return load_constant(module_.builtins.imaginary(e.real), dst, e.span);
+  if (*e.dtype == kImaginary) return load_constant(make_complex(module_.builtins, 0.0, e.real), dst, e.span);
   const auto dtype = dtype_named(*e.dtype);
   if (!dtype) fail_at(ErrorName::unknown_dtype, e.span, fmt::format("'{}' is not a dtype", *e.dtype));
   const uint32_t value = constant(e.is_integer ? Value(e.integer) : Value(e.real));

@@ -87,7 +87,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   bool number_float(number_float_t value, const string_t&) override { return add(static_cast<double>(value)); }
   bool string(string_t& value) override { return add(make_string(std::move(value))); }
   bool binary(binary_t&) override { return add(Value()); }  // of other formats
-  bool start_object(size_t) override { return open(Value(make_ref<Record>())); }
+  bool start_object(size_t) override { return open(make_record({})); }
   bool key(string_t& value) override {
     meter_.count(kWorkOfItem);
     open_.back().key = HeldName(context_.names(), value);

@@ -121,6 +121,7 @@ std::string condition_text(const InputGuard& guard) {
       return text;
     }
     case InputGuard::Kind::record: {
+      if (guard.keys->is_complex) return "is complex";
       std::vector<std::string> keys;
       for (Name key : guard.keys->names) keys.push_back(*key);
       return cut(fmt::format("is a record of {}", fmt::join(keys, ", ")), kMaxExcerpt);
@@ -437,8 +438,9 @@ class Comparison {
                                      : differs(name, type_text(guard), value_text(value));
       case InputGuard::Kind::record:
         if (!value.is(Tag::record)) return differs(name, "a record", value_text(value));
-        if (value.as<Record>().keys->names != guard.keys->names)
-          return differs(name, "a record with other keys", "a record");
+        if (value.as<Record>().has_complex_keys() != guard.keys->is_complex)
+          return guard.keys->is_complex ? differs(name, "complex", "a record") : differs(name, "a record", "complex");
+        if (!value.as<Record>().has_keys(guard.keys)) return differs(name, "a record with other keys", "a record");
         return items_differ(value.as<Record>().values, guard, name);
       case InputGuard::Kind::map:
         if (!value.is(Tag::map)) return differs(name, "a map", value_text(value));

@@ -405,7 +405,7 @@ const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& r
     case InputGuard::Kind::record: {
       if (!value.is(Tag::record)) return nullptr;
       const Record& record = value.as<Record>();
-      return record.keys == guard->keys || record.keys->names == guard->keys->names ? items(record.values) : nullptr;
+      return record.has_keys(guard->keys) ? items(record.values) : nullptr;
     }
     case InputGuard::Kind::map: {
       if (!value.is(Tag::map)) return nullptr;

@@ -95,8 +95,8 @@ class Builtins {
   virtual const Value* find(Name name) = 0;
   /// Returns a text as a name of builtins.
   virtual Name name_of(std::string_view text) const = 0;
-  /// Returns the complex number of an imaginary literal, such as 2i.
-  virtual Value imaginary(double value) const = 0;
+  /// Returns the keys of complex numbers, `re` and `im`, which make a record one.
+  virtual const Ref<RecordKeys>& complex_keys() const = 0;
   /// Returns the type of the host program's values that has this name; null if there is none.
   virtual const ForeignType* foreign_type(Name name) const = 0;
   /// Returns the library's modules and the parts of its prelude.

@@ -3,6 +3,9 @@
 #include <cassert>
 
 #include "base/error_names.h"
+#include "value/builtin.h"
+#include "value/context.h"
+#include "value/runtime.h"
 
 namespace tsl {
 
@@ -100,6 +103,8 @@ Value apply_scalar(ScalarOp op, const Value& a, const Value& b) {
   return from_symbol(table.apply(op, left, right));
 }
 
+// ---- Complex numbers and tensors -----------------------------------------------------------------------------------
+
 std::string_view complex_name_of(DType part) { return part == DType::f64 ? "c128" : "c64"; }
 
 std::optional<DType> complex_part_named(std::string_view name) {
@@ -107,6 +112,106 @@ std::optional<DType> complex_part_named(std::string_view name) {
     if (name == complex_name_of(part)) return part;
   }
   return std::nullopt;
+}
+
+Ref<RecordKeys> make_complex_keys(Interner& names) {
+  Ref<RecordKeys> keys = make_ref<RecordKeys>();
+  keys->add(names.intern("re"));
+  keys->add(names.intern("im"));
+  keys->is_complex = true;
+  return keys;
+}
+
+Value make_complex(const Builtins& builtins, Value re, Value im) {
+  Ref<Record> record = make_ref<Record>();
+  record->keys = builtins.complex_keys();
+  record->values.reserve(2);
+  record->values.push_back(std::move(re));
+  record->values.push_back(std::move(im));
+  record->count_bytes();
+  return Value(std::move(record));
+}
+
+Value make_complex(Context& context, Value re, Value im) {
+  return make_complex(context.builtins(), std::move(re), std::move(im));
+}
+
+Value complex_part(const Value& value, bool is_imaginary) {
+  if (is_complex(value)) return value.as<Record>().values[is_imaginary ? 1 : 0];
+  return is_imaginary ? Value(0.0) : value;
+}
+
+// ---- Memory with interleaved parts ---------------------------------------------------------------------------------
+
+Value complex_of_pairs(Context& context, const Tensor& memory, const Layout& numbers) {
+  Layout part = numbers;
+  for (Dim& stride : part.strides) stride = stride * 2;  // bounded: by kMaxRank
+  part.offset = memory.layout().offset + part.offset * 2;
+  const Tensor re = memory.with_layout(part);
+  part.offset = part.offset + 1;
+  return make_complex(context, re, memory.with_layout(part));
+}
+
+Value placed_complex(Context& context, const Tensor& memory, const Layout& numbers) {
+  const Tensor whole = memory.with_layout(Layout::contiguous({element_count(numbers.shape) * 2}));
+  return complex_of_pairs(context, context.runtime().to_device(whole), numbers);
+}
+
+Value complex_of_pairs(Context& context, const Tensor& pairs) {
+  const int axis = pairs.rank() - 1;
+  return make_complex(context, pairs.with_layout(select(pairs.layout(), axis, 0)),
+                      pairs.with_layout(select(pairs.layout(), axis, 1)));
+}
+
+namespace {
+
+/// Returns the layout of two parts as numbers, counted from the first on; nothing: they are not side by side.
+std::optional<Layout> numbers_of(const Tensor& re, const Tensor& im) {
+  const Layout &a = re.layout(), &b = im.layout();
+  if (re.deferred() || im.deferred() || re->storage != im->storage || re.dtype() != im.dtype() ||
+      !same(a.shape, b.shape) || a.offset.hint() % 2 != 0 || b.offset.hint() != a.offset.hint() + 1)
+    return std::nullopt;
+  Layout numbers = Layout::contiguous(a.shape);
+  for (int i = 0; i < a.rank(); ++i) {  // bounded: by kMaxRank
+    if (a.shape[i].hint() <= 1) continue;
+    if (a.strides[i].hint() != b.strides[i].hint() || a.strides[i].hint() % 2 != 0) return std::nullopt;
+    numbers.strides[i] = a.strides[i].hint() / 2;
+  }
+  return numbers;
+}
+
+/// Returns a part of a complex tensor with its elements: f32 or f64, since no others have complex dtypes.
+Tensor part_in_memory(Context& context, const Value& z, bool is_imaginary) {
+  const Tensor part = complex_part(z, is_imaginary).tensor();
+  const bool is_known = part.dtype() == DType::f32 || part.dtype() == DType::f64;
+  return context.runtime().read(is_known ? part : cast(context.ops(), part, DType::f32));
+}
+
+/// Puts the parts side by side in new memory.
+Tensor side_by_side(Context& context, const Tensor& re, const Tensor& im) {
+  Ops& ops = context.ops();
+  const auto column = [&](const Tensor& x) {
+    return ops.call(Op::reshape, {x}, {.shape = {element_count(x.shape()), 1}});
+  };
+  const Tensor pairs = ops.call(Op::concat, {column(re), column(im)}, {.axis = 1});
+  return context.runtime().read(pairs);
+}
+
+}  // namespace
+
+Interleaved interleaved(Context& context, const Value& z) {
+  const Tensor re = part_in_memory(context, z, false), im = part_in_memory(context, z, true);
+  if (const std::optional<Layout> numbers = numbers_of(re, im)) return {re, *numbers};
+  return {side_by_side(context, re, im), Layout::contiguous(re.shape())};
+}
+
+Tensor pairs_in_order(Context& context, const Value& z) {
+  const Tensor re = part_in_memory(context, z, false), im = part_in_memory(context, z, true);
+  const std::optional<Layout> numbers = numbers_of(re, im);
+  const Dim parts = element_count(re.shape()) * 2;
+  if (!numbers || !numbers->is_contiguous())
+    return side_by_side(context, re, im).with_layout(Layout::contiguous({parts}));
+  return re.with_layout({{parts}, {1}, re.layout().offset});
 }
 
 }  // namespace tsl

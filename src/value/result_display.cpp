@@ -175,10 +175,7 @@ std::string type_text(const Value& value, int depth, size_t& shown) {  // bounde
   if (value.is(Tag::list)) return fmt::format("list of {}", value.as<List>().items.size());
   if (value.is(Tag::map)) return fmt::format("map of {}", value.as<Map>().size());
   Items items;
-  if (is_complex_tensor(value)) {
-    const Tensor re = value.as<Record>().values[0].tensor();
-    return fmt::format("complex {}", describe(re));
-  }
+  if (is_complex_tensor(value)) return describe_complex(value.as<Record>().values[0].tensor());
   if (!items_of(value, items)) return std::string(type_name(value));
   if (depth >= kMostDepth || shown > kAllItems) return fmt::format("{}…{}", items.open, items.close);
   std::string text;

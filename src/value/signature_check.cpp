@@ -12,6 +12,7 @@
 #include "value/map.h"
 #include "value/numbers.h"
 #include "value/signature.h"
+#include "value/tensor_display.h"
 #include "value/value_walk.h"
 
 namespace tsl {
@@ -55,7 +56,8 @@ Tensor tensor_of(const Value& value) {
 std::string value_text(Context& context, const Value& value, size_t depth = 0) {  // bounded recursion: by kMaxValueText
   if (depth > kMaxValueText) return "…";
   if (value.is(Tag::tensor)) return describe(value.tensor());
-  if (const Tensor re = tensor_of(value)) return describe(re);
+  if (const Tensor re = tensor_of(value)) return describe_complex(re);
+  if (is_complex_dtype(context, value)) return *value.as<Function>().info->name;
   if (type_tag(value) == Tag::string) return quoted(to_string(context, value));
   if (value.is(Tag::dtype)) return std::string(name_of(value.dtype()));
   if (value.is(Tag::nil)) return "nil";
@@ -82,7 +84,8 @@ std::string describe(Context& context, const Value& value) {
     while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not inside a character
     text = text.substr(0, end) + "…";
   }
-  return value.is(Tag::tensor) || text == type_name(value) ? text : fmt::format("{} {}", type_name(value), text);
+  if (tensor_of(value) || text == type_name(value)) return text;
+  return fmt::format("{} {}", is_complex_dtype(context, value) ? "the complex dtype" : type_name(value), text);
 }
 
 /// Where a part lies in the value that holds it: an item of a list, a field of a record, or the value of a map's key.

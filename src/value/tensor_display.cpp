@@ -254,12 +254,12 @@ std::string complex_rows(Context& context, const Tensor& re, const Tensor& im, s
   return Rows(reals, std::move(texts), re.shape(), width).text();
 }
 
+}  // namespace
+
 std::string describe_complex(const Tensor& re) {
-  const std::string type = describe(re.dtype(), re.shape());
+  const std::string type = describe(re);
   return std::string(complex_name_of(re.dtype())) + type.substr(type.find('['));
 }
-
-}  // namespace
 
 std::string complex_text(const std::string& re, const std::string& im) {
   return re + (im[0] == '-' || im[0] == '+' ? "" : "+") + im + "i";

@@ -20,6 +20,8 @@ std::string display_tensor_inline(Context&, const Tensor& tensor, bool full = fa
 
 /// Joins the texts of a real and an imaginary part: "1.5-2.0i".
 std::string complex_text(const std::string& re, const std::string& im);
+/// Describes the type of a complex tensor by its real part: "c64[2]".
+std::string describe_complex(const Tensor& re);
 /// Formats a complex tensor of these parts likewise: "c64[2]", then rows of "1.+2.i".
 std::string display_complex(Context&, const Tensor& re, const Tensor& im, bool full = false);
 std::string display_complex_inline(Context&, const Tensor& re, const Tensor& im, bool full = false);

@@ -219,6 +219,7 @@ int RecordKeys::find_hashed(Name name) const {
 void RecordKeys::add(Name name) {
   if (names.size() == names.capacity()) make_room();
   names.emplace_back(name);
+  is_complex = false;
   if (names.size() <= kMaxLinearNames) return;
   if (2 * names.size() <= slots_.size()) return hash(names.size() - 1);
   slots_.assign(std::bit_ceil(4 * names.size()), 0);
@@ -298,7 +299,7 @@ std::span<const char* const> tensor_fields() {
 bool is_complex(const Value& value) {
   if (!value.is(Tag::record)) return false;
   const Record& record = value.as<Record>();
-  if (record.values.size() != 2 || *record.keys->names[0] != "re" || *record.keys->names[1] != "im") return false;
+  if (!record.has_complex_keys()) return false;
   const auto is_part = [](const Value& v) {
     return v.is(Tag::tensor) || v.is(Tag::real) || v.is(Tag::integer) || v.is(Tag::symbol);
   };

@@ -337,6 +337,7 @@ template <> inline Sequence& Value::as<Sequence>() const {
 /// Ordered string keys. Records of equal shape share their key list, so comparing pointers usually suffices.
 struct RecordKeys : Counted {
   std::vector<HeldName> names;  // grows through add() alone
+  bool is_complex = false;      // of complex numbers and tensors alone (make_complex()); add() makes others of them
   // What the file that the record was read from holds besides, by name, and why it was not read; null: nothing.
   std::shared_ptr<const std::vector<std::pair<std::string, std::string>>> unread;
   int find(Name name) const;  // -1 if there is no such key
@@ -358,6 +359,13 @@ struct Record : Object {
   Value* find(Name name);
   void set(Name name, Value value);  // appends the key if it is new, after copying shared keys
   void count_bytes() { Object::count_bytes(sizeof *this + values.capacity() * sizeof(Value)); }
+  /// Whether the keys are those of complex numbers.
+  bool has_complex_keys() const { return keys && keys->is_complex; }
+  /// Whether the keys are these, in this order, and those of complex numbers if these are.
+  bool has_keys(const Ref<RecordKeys>& others) const {
+    if (keys == others) return true;
+    return keys && others && keys->is_complex == others->is_complex && keys->names == others->names;
+  }
 };
 
 struct Range : Object {
@@ -473,7 +481,8 @@ Value make_list(std::vector<Value> items);
 Value make_tuple(std::vector<Value> items);
 Value make_record(std::vector<std::pair<Name, Value>> entries);
 
-/// Whether the value is a complex number or tensor: a record of `re` and `im` alone, two numbers or two tensors.
+/// Whether the value is a complex number or tensor (value/numbers.h): a record that make_complex() made, or what walks
+/// over it made of its parts, as long as these are two numbers or two tensors.
 bool is_complex(const Value& value);
 
 /// Returns the name that `type(v)` returns: "nil", "bool", "int", "float", "str", "list", "tuple", "record", "complex",

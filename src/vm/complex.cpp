@@ -6,6 +6,7 @@
 #include "base/count_work.h"
 #include "value/builtin.h"
 #include "value/context.h"
+#include "value/format.h"
 #include "value/numbers.h"
 #include "vm/indexing.h"
 
@@ -16,13 +17,21 @@ namespace {
 /// The functions whose results are those of the parts: they are linear, and their other arguments are no numbers to
 /// compute with. In alphabetical order.
 constexpr std::string_view kByParts[] = {
-    "cumsum", "detach",    "diag",    "diagflat",      "diagonal",  "diff",      "expand",  "flatten",
-    "flip",   "gather",    "mean",    "moveaxis",      "pad",       "permute",   "repeat",  "reshape",
-    "roll",   "rot90",     "squeeze", "stop_gradient", "sum",       "take",      "tile",    "to",
-    "trace",  "transpose", "tril",    "triu",          "unflatten", "unsqueeze", "windows",
+    "cumsum",    "detach", "diag",    "diagflat",      "diagonal",  "diff",    "expand", "flatten",
+    "flip",      "gather", "mean",    "moveaxis",      "pad",       "permute", "repeat", "reshape",
+    "roll",      "rot90",  "squeeze", "stop_gradient", "sum",       "take",    "tile",   "trace",
+    "transpose", "tril",   "triu",    "unflatten",     "unsqueeze", "windows",
+};
+
+/// The functions that make real numbers in a dtype: the real parts, if it is that of complex ones. In alphabetical
+/// order.
+constexpr std::string_view kOfReals[] = {
+    "arange", "bartlett", "blackman", "empty",   "eye",  "fftfreq",  "firwin", "hamming", "hann",
+    "kaiser", "linspace", "logspace", "one_hot", "ones", "rfftfreq", "tri",    "zeros",
 };
 
 bool is_by_parts(std::string_view name) { return std::binary_search(std::begin(kByParts), std::end(kByParts), name); }
+bool is_of_reals(std::string_view name) { return std::binary_search(std::begin(kOfReals), std::end(kOfReals), name); }
 
 /// Calls a function with bound arguments: by name from the first on that was not given.
 Value call_given(Context& context, const Value& callee, const Signature& signature, std::span<const Value> args) {
@@ -59,38 +68,47 @@ const Value* complex_form(Context& context, std::string_view name) {
   return context.builtins().find(context.names().intern(std::string(kComplexForm).append(name)));
 }
 
+/// Whether a value is complex, or a list or tuple whose first item is, at any depth that a tensor may have.
+bool holds_complex(const Value& v) {
+  const Value* item = &v;
+  for (int depth = 0; depth <= kMaxRank && is_items(*item) && !item->as<Sequence>().items.empty(); ++depth)
+    item = &item->as<Sequence>().items.front();
+  return is_complex(*item);
+}
+
+/// Returns where c64 or c128 is given as a dtype; the number of arguments if it is not.
+size_t complex_dtype_in(Context& context, const Signature& signature, std::span<const Value> args) {
+  const size_t count = std::min(args.size(), signature.parameters.size());
+  for (size_t i = 0; i < count; ++i) {
+    const ParameterInfo& parameter = signature.parameters[i];
+    if (parameter.type && is_complex_dtype(context, args[i]) && !fits(parameter, args[i]) &&
+        fits(parameter, Value(DType::f32)))
+      return i;
+  }
+  return args.size();
+}
+
 /// Whether a complex argument is where the function takes no floats.
 bool is_misplaced(const ParameterInfo& parameter, const Value& argument) {
-  if (!parameter.type || parameter.accepts_tag(argument) || !has_complex({&argument, 1})) return false;
+  if (!parameter.type || parameter.accepts_tag(argument) || !holds_complex(argument)) return false;
   return !fits(parameter, argument) && !fits(parameter, part_of_argument(argument, false));
 }
 
-/// Whether the first item, at any depth that a tensor may have, is complex.
-bool begins_complex(const Value& first) {
-  const Value* item = &first;
-  for (int depth = 0; depth < kMaxRank && item->is(Tag::list) && !item->as<List>().items.empty(); ++depth)
-    item = &item->as<List>().items.front();
-  return is_complex(*item);
+/// Calls a function that makes real numbers in the dtype of the parts of complex ones, and makes these of them.
+Value call_for_reals(Context& context, const Value& callee, const Signature& signature, std::span<const Value> args,
+                     size_t dtype) {
+  std::vector<Value> given(args.begin(), args.end());
+  given[dtype] = Value(*complex_part_named(*args[dtype].as<Function>().info->name));
+  Value re = call_given(context, callee, signature, given);
+  const Value complex = *context.builtins().find(context.names().intern("complex"));
+  return context.call(complex, {&re, 1});
 }
 
 }  // namespace
 
-Value make_complex(Context& context, Value re, Value im) {
-  return make_record({{context.names().intern("re"), std::move(re)}, {context.names().intern("im"), std::move(im)}});
-}
-
-Value complex_part(const Value& value, bool is_imaginary) {
-  if (is_complex(value)) return value.as<Record>().values[is_imaginary ? 1 : 0];
-  return is_imaginary ? Value(0.0) : value;
-}
-
-bool has_complex(std::span<const Value> args) {
-  return std::any_of(args.begin(), args.end(), [](const Value& v) {
-    if (v.is(Tag::record)) return is_complex(v);
-    const std::vector<Value>* const items = v.is(Tag::list)    ? &v.as<List>().items
-                                            : v.is(Tag::tuple) ? &v.as<Tuple>().items
-                                                               : nullptr;
-    return items && !items->empty() && begins_complex(items->front());
+bool has_complex(Context& context, std::span<const Value> args) {
+  return std::any_of(args.begin(), args.end(), [&](const Value& v) {
+    return v.is(Tag::function) ? is_complex_dtype(context, v) : !v.is(Tag::tensor) && holds_complex(v);
   });
 }
 
@@ -99,8 +117,10 @@ bool has_complex_form(Context& context, const Signature& signature, std::span<co
   const size_t parameters = signature.dim_registers.empty() ? std::min(args.size(), signature.parameters.size()) : 0;
   for (size_t i = 0; i < parameters; ++i)
     if (is_misplaced(signature.parameters[i], args[i])) return false;
-  if (is_by_parts(name)) return true;
-  const bool takes_lists = name == "concat" || name == "stack" || name == "tensor";
+  if (is_by_parts(name)) return std::any_of(args.begin(), args.end(), holds_complex);
+  const bool has_dtype = complex_dtype_in(context, signature, args) < args.size();
+  if (has_dtype && is_of_reals(name)) return true;
+  const bool takes_lists = has_dtype || name == "concat" || name == "stack" || name == "tensor" || name == "to";
   return (takes_lists || std::any_of(args.begin(), args.end(), is_complex)) && complex_form(context, name);
 }
 
@@ -110,12 +130,15 @@ Value call_for_complex(Context& context, const Value& callee, const Signature& s
     Value results[2];
     for (const bool is_imaginary : {false, true}) {
       for (size_t i = 0; i < args.size(); ++i) {
-        if (has_complex({&args[i], 1})) parts[i] = part_of_argument(args[i], is_imaginary);
+        if (holds_complex(args[i])) parts[i] = part_of_argument(args[i], is_imaginary);
       }
       results[is_imaginary ? 1 : 0] = call_given(context, callee, signature, parts);
     }
     return make_complex(context, std::move(results[0]), std::move(results[1]));
   }
+  const bool is_complex_result = is_of_reals(signature.function) && std::none_of(args.begin(), args.end(), is_complex);
+  const size_t dtype = is_complex_result ? complex_dtype_in(context, signature, args) : args.size();
+  if (dtype < args.size()) return call_for_reals(context, callee, signature, args, dtype);
   return call_given(context, Value(*complex_form(context, signature.function)), signature, args);
 }
 

@@ -475,7 +475,7 @@ bool equal_items(Context& context, const std::vector<Value>& a, const std::vecto
 }
 
 bool equal_records(Context& context, const Record& a, Record& b, EqualPairs& equal, int depth) {
-  if (a.values.size() != b.values.size()) return false;
+  if (a.values.size() != b.values.size() || a.has_complex_keys() != b.has_complex_keys()) return false;
   for (size_t i = 0; i < a.values.size(); ++i) {
     count_work(kItemWork);
     const Value* other = b.find(a.keys->names[i]);
