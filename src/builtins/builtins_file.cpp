@@ -21,6 +21,7 @@
 #include "value/context.h"
 #include "value/hints.h"
 #include "value/host_tensor.h"
+#include "value/numbers.h"
 #include "value/runtime.h"
 #include "value/value_walk.h"
 #include "vm/arguments.h"
@@ -66,12 +67,17 @@ FileKind kind_to_load(const std::string& path) {
   }
 }
 
+/// Returns what a file holds as a value, on the device where new tensors are.
+Value loaded_value(Context& context, FileTensor tensor) {
+  if (tensor.is_complex) return placed_complex(context, tensor, tensor.layout());
+  return context.runtime().to_device(std::move(tensor));
+}
+
 Value record_of(Context& context, const std::string& path, std::vector<NamedTensor> tensors,
                 const std::vector<UnreadEntry>& unread) {
   Value record = make_record({});
   for (NamedTensor& item : tensors) {  // bounded: by the limit of entries of a file
-    record.as<Record>().set(HeldName(context.names(), item.name),
-                            Value(context.runtime().to_device(std::move(item.tensor))));
+    record.as<Record>().set(HeldName(context.names(), item.name), loaded_value(context, std::move(item.tensor)));
   }
   if (unread.empty()) return record;
   auto reasons = std::make_shared<std::vector<std::pair<std::string, std::string>>>();
@@ -113,7 +119,7 @@ Value run_load(Context& context, std::span<Value> args) {
   Allocator& allocator = context.runtime().allocator();
   std::vector<UnreadEntry> unread;
   switch (kind) {
-    case FileKind::npy: return context.runtime().to_device(load_npy(path, allocator));
+    case FileKind::npy: return loaded_value(context, load_npy(path, allocator));
     case FileKind::npz: return record_of(context, path, load_npz(path, allocator, &unread), unread);
     case FileKind::safetensors: {
       std::string form;
@@ -151,26 +157,37 @@ Tensor packed(Context& context, const std::string& path, const Value& v) {
                 {"a record names each tensor: `save(path, {x: x})`; .npy files hold one tensor"});
 }
 
+/// As packed(), also of complex numbers.
+FileTensor packed_numbers(Context& context, const std::string& path, const Value& v) {
+  if (!is_complex(v)) return packed(context, path, v);
+  const auto part = [&](bool is_imaginary) { return to_tensor(context, complex_part(v, is_imaginary), "save"); };
+  const Tensor re = part(false);
+  const Tensor pairs = read_to_host(context, pairs_in_order(context, make_complex(context, re, part(true))));
+  Layout numbers = Layout::contiguous(re.shape());
+  numbers.offset = pairs.layout().offset;
+  return {pairs.with_layout(numbers), true};
+}
+
 std::vector<NamedTensor> named_tensors(Context& context, const std::string& path, const Value& v) {
-  if (!v.is(Tag::record)) fail_without_names(path, v);
+  if (!v.is(Tag::record) || is_complex(v)) fail_without_names(path, v);
   const Record& record = v.as<Record>();
   constexpr int64_t kEntryWork = 128;
   std::vector<NamedTensor> tensors;
   for (size_t i = 0; i < record.values.size(); ++i) {
     count_work(kEntryWork);
     const std::string& key = *record.keys->names[i];
-    if (record.values[i].is(Tag::record)) {
+    if (record.values[i].is(Tag::record) && !is_complex(record.values[i])) {
       fail_with(ErrorName::wrong_argument_type,
                 fmt::format("'{}' holds a flat record of tensors, but '{}' is a record", path, key),
                 {"a .safetensors file holds nested records; `flatten_tree` makes a flat one"});
     }
-    tensors.push_back({key, packed(context, path, record.values[i])});
+    tensors.push_back({key, packed_numbers(context, path, record.values[i])});
   }
   return tensors;
 }
 
 void save_tree(Context& context, const std::string& path, const Value& v) {
-  if (!v.is(Tag::record) && !is_items(v)) fail_without_names(path, v);
+  if ((!v.is(Tag::record) || is_complex(v)) && !is_items(v)) fail_without_names(path, v);
   const SavedTree tree = take_apart(context, path, v);
   save_safetensors(path, named_tensors(context, path, tree.tensors), tree.form);
 }
@@ -208,7 +225,7 @@ Value run_save(Context& context, std::span<Value> args) {
   const FileKind kind = kind_of(path, "`write_text(path, text)` writes text to any other file");
   const CsvOptions options = table_options(context, kind, path, args.subspan(2));
   switch (kind) {
-    case FileKind::npy: save_npy(path, packed(context, path, args[1])); break;
+    case FileKind::npy: save_npy(path, packed_numbers(context, path, args[1])); break;
     case FileKind::npz: save_npz(path, named_tensors(context, path, args[1])); break;
     case FileKind::safetensors: save_tree(context, path, args[1]); break;
     case FileKind::json: save_json(context, path, args[1]); break;

@@ -7,6 +7,7 @@
 #include "io/rows.h"
 #include "value/context.h"
 #include "value/host_tensor.h"
+#include "value/numbers.h"
 #include "value/runtime.h"
 #include "vm/arguments.h"
 #include "vm/tensor_calls.h"
@@ -60,9 +61,10 @@ Value run_load_rows(Context& context, std::span<Value> args) {
   const Placement placement(context.ops(), device);
   const Tensor host = places_of(context, args[1]);
   const std::vector<int64_t> places = checked_places(host, stored.shape[0]);
-  const Tensor rows = read_rows(path, stored, places, context.runtime().allocator());
+  const FileTensor rows = read_rows(path, stored, places, context.runtime().allocator());
   Shape shape = host.shape();
   for (size_t i = 1; i < stored.shape.size(); ++i) shape.push_back(Dim(stored.shape[i]));  // bounded: by the axes
+  if (rows.is_complex) return placed_complex(context, rows, Layout::contiguous(shape));
   return context.runtime().to_device(rows.with_layout(Layout::contiguous(shape)));
 }
 

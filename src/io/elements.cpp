@@ -38,7 +38,7 @@ uint64_t checked_bytes(const std::string& file, const std::vector<int64_t>& shap
       fail_to_load(ErrorName::malformed_file, file, fmt::format("shape {} is beyond any memory", shape_text(shape)));
     bound *= factor;
   }
-  return empty ? 0 : bound * size_of(format.dtype);
+  return empty ? 0 : bound * format.bytes();
 }
 
 namespace {
@@ -50,8 +50,8 @@ void swap_bytes(std::byte* data, uint64_t count, size_t size) {
 
 }  // namespace
 
-Tensor read_elements(ByteReader& reader, const std::vector<int64_t>& shape, const ElementFormat& format,
-                     Allocator& allocator) {
+FileTensor read_elements(ByteReader& reader, const std::vector<int64_t>& shape, const ElementFormat& format,
+                         Allocator& allocator) {
   Shape dims;
   uint64_t count = 1;
   // bounded: by kMaxRank
@@ -59,17 +59,18 @@ Tensor read_elements(ByteReader& reader, const std::vector<int64_t>& shape, cons
     dims.push_back(Dim(extent));
     count *= static_cast<uint64_t>(extent);
   }
-  Tensor tensor(format.dtype, Layout::contiguous(dims), allocator.allocate(count * size_of(format.dtype)));
-  if (count == 0) return tensor;
+  const uint64_t bytes = count * format.bytes();
+  Tensor tensor(format.dtype, Layout::contiguous(dims), allocator.allocate(bytes));
+  if (count == 0) return {tensor, format.is_complex};
   std::byte* data = tensor.data();
-  reader.read(data, count * size_of(format.dtype));
-  if (format.is_swapped) swap_bytes(data, count, size_of(format.dtype));
+  reader.read(data, bytes);
+  if (format.is_swapped) swap_bytes(data, bytes / size_of(format.dtype), size_of(format.dtype));
   if (format.dtype == DType::boolean) normalise_bools(data, count);
-  return tensor;
+  return {tensor, format.is_complex};
 }
 
-uint64_t byte_count(const Tensor& tensor) {
-  uint64_t bytes = size_of(tensor.dtype());
+uint64_t byte_count(const FileTensor& tensor) {
+  uint64_t bytes = ElementFormat{tensor.dtype(), false, tensor.is_complex}.bytes();
   // bounded: by kMaxRank
   for (const Dim& extent : tensor.shape()) bytes *= static_cast<uint64_t>(extent.hint());
   return bytes;

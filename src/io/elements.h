@@ -12,8 +12,18 @@ namespace tsl {
 
 /// The type of elements in a file.
 struct ElementFormat {
-  DType dtype;
+  DType dtype;              // of complex numbers, that of their parts
   bool is_swapped = false;  // big-endian
+  bool is_complex = false;  // a pair of parts each
+  uint64_t bytes() const { return size_of(dtype) * (is_complex ? 2 : 1); }
+};
+
+/// A tensor of a file. If it is of complex numbers, each is two elements side by side: shape and strides count the
+/// numbers, the offset elements.
+struct FileTensor : Tensor {
+  FileTensor() = default;
+  FileTensor(Tensor tensor, bool is_complex = false) : Tensor(std::move(tensor)), is_complex(is_complex) {}
+  bool is_complex = false;
 };
 
 /// Returns the number of bytes of a shape in the file. Throws Failure (io) for shapes that no tensor can
@@ -22,12 +32,12 @@ uint64_t checked_bytes(const std::string& file, const std::vector<int64_t>& shap
 
 /// Reads elements into a new tensor from `allocator`. checked_bytes() has accepted `shape`, and the reader has at least
 /// that many bytes left.
-Tensor read_elements(ByteReader& reader, const std::vector<int64_t>& shape, const ElementFormat& format,
-                     Allocator& allocator);
+FileTensor read_elements(ByteReader& reader, const std::vector<int64_t>& shape, const ElementFormat& format,
+                         Allocator& allocator);
 
 struct NamedTensor {
   std::string name;
-  Tensor tensor;
+  FileTensor tensor;
 };
 
 /// Where a file has the elements of a tensor.
@@ -44,6 +54,6 @@ struct UnreadEntry {
 };
 
 /// Returns the bytes that the elements of a contiguous tensor take.
-uint64_t byte_count(const Tensor& tensor);
+uint64_t byte_count(const FileTensor& tensor);
 
 }  // namespace tsl

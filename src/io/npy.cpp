@@ -128,14 +128,20 @@ class HeaderParser {
   size_t at_ = 0;
 };
 
+/// Returns NumPy's code for complex numbers of these parts, without the order of bytes: "c8".
+std::string complex_code(DType part) { return fmt::format("c{}", 2 * size_of(part)); }
+
 std::optional<ElementFormat> format_of(std::string_view descr) {
-  if (descr.size() != 3) return std::nullopt;
+  if (descr.size() < 3) return std::nullopt;
   const char order = descr[0];
   if (order != '<' && order != '>' && order != '|' && order != '=') return std::nullopt;
   const std::string_view code = descr.substr(1);
-  const bool is_swapped = order == '>' && code[1] != '1';
+  const bool is_swapped = order == '>' && code.substr(1) != "1";
   for (const DTypeRow& row : kDTypes) {
     if (row.npy.substr(1) == code) return ElementFormat{row.dtype, is_swapped};
+  }
+  for (const DType part : {DType::f32, DType::f64}) {
+    if (complex_code(part) == code) return ElementFormat{part, is_swapped, true};
   }
   return std::nullopt;
 }
@@ -169,7 +175,7 @@ std::string why_unknown(std::string_view descr) {
   const char kind = descr.size() > 1 ? descr[1] : descr.empty() ? '?' : descr[0];
   const auto says = [&](const char* what) { return fmt::format("TSL has no dtype for '{}': {}", descr, what); };
   switch (kind) {
-    case 'c': return says("it holds complex numbers; save x.real and x.imag");
+    case 'c': return says("save x.astype('c16')");
     case 'U':
     case 'S':
     case 'T': return says("it holds text; save it as a list in a .json file");
@@ -183,13 +189,13 @@ std::string why_unknown(std::string_view descr) {
 
 }  // namespace
 
-Tensor read_npy(ByteReader& reader, Allocator& allocator) {
+FileTensor read_npy(ByteReader& reader, Allocator& allocator) {
   try {
     return read_known_npy(reader, allocator);
   } catch (const UnknownElements& unknown) { fail_to_load(ErrorName::malformed_file, reader.name(), unknown.why); }
 }
 
-Tensor read_known_npy(ByteReader& reader, Allocator& allocator) {
+FileTensor read_known_npy(ByteReader& reader, Allocator& allocator) {
   const std::string text = read_header(reader);
   Header header = HeaderParser(text, reader.name()).parse();
   const auto format = format_of(header.descr);
@@ -200,14 +206,14 @@ Tensor read_known_npy(ByteReader& reader, Allocator& allocator) {
     fail_to_load(ErrorName::malformed_file, reader.name(),
                  fmt::format("it is truncated: its elements take {} bytes, but {} follow", bytes, reader.left()));
   }
-  const Tensor tensor = read_elements(reader, header.shape, *format, allocator);
+  const FileTensor tensor = read_elements(reader, header.shape, *format, allocator);
   if (!header.fortran_order) return tensor;
   Layout transposed;
   for (int axis = tensor.rank() - 1; axis >= 0; --axis) {
     transposed.shape.push_back(tensor.layout().shape[axis]);
     transposed.strides.push_back(tensor.layout().strides[axis]);
   }
-  return tensor.with_layout(transposed);
+  return {tensor.with_layout(transposed), tensor.is_complex};
 }
 
 StoredTensor stored_in_npy(const std::string& path) {
@@ -226,18 +232,19 @@ StoredTensor stored_in_npy(const std::string& path) {
   } catch (const UnknownElements& unknown) { fail_to_load(ErrorName::malformed_file, path, unknown.why); }
 }
 
-Tensor load_npy(const std::string& path, Allocator& allocator) {
+FileTensor load_npy(const std::string& path, Allocator& allocator) {
   FileReader reader(path);
   return read_npy(reader, allocator);
 }
 
-std::string npy_header(const Tensor& tensor) {
+std::string npy_header(const FileTensor& tensor) {
   std::string shape;
   for (const Dim& extent : tensor.shape()) shape += fmt::format("{}, ", extent.hint());
   if (tensor.rank() > 1) shape.resize(shape.size() - 2);
   else if (tensor.rank() == 1) shape.pop_back();
-  std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", row_of(tensor.dtype()).npy, shape);
+  const std::string descr =
+      tensor.is_complex ? "<" + complex_code(tensor.dtype()) : std::string(row_of(tensor.dtype()).npy);
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
   const size_t before = kMagic.size() + 4;  // version and length
   header.append(kHeaderAlignment - (before + header.size() + 1) % kHeaderAlignment, ' ');
   header += '\n';
@@ -246,7 +253,7 @@ std::string npy_header(const Tensor& tensor) {
   return start + header;
 }
 
-void save_npy(const std::string& path, const Tensor& tensor) {
+void save_npy(const std::string& path, const FileTensor& tensor) {
   AtomicFile file(path);
   file.write(npy_header(tensor));
   file.write(tensor.data(), byte_count(tensor));

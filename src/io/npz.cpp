@@ -75,8 +75,8 @@ class EntryReader : public ByteReader {
   std::unique_ptr<zip_file_t, CloseEntry> entry_;
 };
 
-Tensor load_entry(zip_t* archive, uint64_t index, const std::string& path, const zip_stat_t& entry,
-                  Allocator& allocator) {
+FileTensor load_entry(zip_t* archive, uint64_t index, const std::string& path, const zip_stat_t& entry,
+                      Allocator& allocator) {
   const std::string name = fmt::format("{} ({})", path, entry.name);
   constexpr uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
   if ((entry.valid & kNeeded) != kNeeded)
@@ -93,7 +93,7 @@ Tensor load_entry(zip_t* archive, uint64_t index, const std::string& path, const
     fail_to_load(ErrorName::malformed_file, name,
                  fmt::format("it claims {} bytes in {} of the archive", entry.size, entry.comp_size));
   EntryReader reader(archive, index, name, entry.size);
-  Tensor tensor = read_known_npy(reader, allocator);
+  FileTensor tensor = read_known_npy(reader, allocator);
   reader.finish();
   return tensor;
 }

@@ -84,8 +84,8 @@ std::vector<StoredTensor> stored_tensors(const std::string& path) {
   return {{"", {DType::u8}, {static_cast<int64_t>(FileReader(path).left())}, 0}};
 }
 
-Tensor read_rows(const std::string& path, const StoredTensor& stored, std::span<const int64_t> places,
-                 Allocator& allocator) {
+FileTensor read_rows(const std::string& path, const StoredTensor& stored, std::span<const int64_t> places,
+                     Allocator& allocator) {
   std::vector<int64_t> row = stored.shape, rows = stored.shape;
   row[0] = 1;
   rows[0] = static_cast<int64_t>(places.size());

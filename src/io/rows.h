@@ -15,8 +15,8 @@ std::vector<StoredTensor> stored_tensors(const std::string& path);
 
 /// Reads the rows at `places`, from 0 to what stored.shape has along its first axis, into a new tensor [places, …].
 /// Rows that follow each other are read at once. Throws Failure (io).
-Tensor read_rows(const std::string& path, const StoredTensor& stored, std::span<const int64_t> places,
-                 Allocator& allocator);
+FileTensor read_rows(const std::string& path, const StoredTensor& stored, std::span<const int64_t> places,
+                     Allocator& allocator);
 
 /// Returns where the lines of a text begin, and the end of the last one: one number more than there are lines. Throws
 /// Failure (io).

@@ -24,8 +24,11 @@ constexpr size_t kAlignment = 8;                     // of the elements in the f
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr const char* kForm = "tsl_tree";  // of the metadata: how a tree is made of the tensors
 
+constexpr std::string_view kComplexDType = "C64";  // of two f32; the format has no other complex numbers
+
 /// Returns the format of a dtype's name in the file.
 std::optional<ElementFormat> format_named(std::string_view name) {
+  if (name == kComplexDType) return ElementFormat{DType::f32, false, true};
   for (const DTypeRow& row : kDTypes) {
     if (row.safetensors == name) return ElementFormat{row.dtype};
   }
@@ -271,6 +274,10 @@ std::vector<StoredTensor> stored_in_safetensors(const std::string& path) {
 
 namespace {
 
+std::string dtype_name(const FileTensor& tensor) {
+  return std::string(tensor.is_complex ? kComplexDType : row_of(tensor.dtype()).safetensors);
+}
+
 /// Returns the header of a file of these tensors, padded so that the elements behind it are aligned.
 std::string header_of(const std::string& path, const std::vector<NamedTensor>& tensors,
                       const std::map<const NamedTensor*, uint64_t>& offsets, const std::string& form) {
@@ -286,7 +293,7 @@ std::string header_of(const std::string& path, const std::vector<NamedTensor>& t
       std::vector<int64_t> shape;
       for (const Dim& extent : item.tensor.shape()) shape.push_back(extent.hint());
       const uint64_t begin = offsets.at(&item);
-      const nlohmann::ordered_json entry = {{"dtype", std::string(row_of(item.tensor.dtype()).safetensors)},
+      const nlohmann::ordered_json entry = {{"dtype", dtype_name(item.tensor)},
                                             {"shape", shape},
                                             {"data_offsets", {begin, begin + byte_count(item.tensor)}}};
       text += fmt::format("{}{}:{}", text.empty() ? '{' : ',', nlohmann::json(item.name).dump(), entry.dump());
@@ -301,12 +308,20 @@ std::string header_of(const std::string& path, const std::vector<NamedTensor>& t
 
 }  // namespace
 
+namespace {
+
+uint64_t element_bytes(const FileTensor& tensor) {
+  return ElementFormat{tensor.dtype(), false, tensor.is_complex}.bytes();
+}
+
+}  // namespace
+
 void save_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors, const std::string& form) {
   // Stores tensors with wide elements first, so that every tensor in the file is aligned to its elements.
   std::vector<const NamedTensor*> order;
   for (const NamedTensor& item : tensors) order.push_back(&item);
   std::stable_sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
-    return size_of(a->tensor.dtype()) > size_of(b->tensor.dtype());
+    return element_bytes(a->tensor) > element_bytes(b->tensor);
   });
   std::map<const NamedTensor*, uint64_t> offsets;
   uint64_t at = 0;

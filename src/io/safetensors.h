@@ -17,7 +17,7 @@ std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& al
 /// Returns where the tensors are, in the order of the header; those of dtypes that TSL does not have are left out.
 /// Throws Failure (io) as load_safetensors().
 std::vector<StoredTensor> stored_in_safetensors(const std::string& path);
-/// Writes tensors, and in the metadata how a tree is made of them (tree.h); "": nothing.
+/// Writes tensors, of which complex ones are c64, and in the metadata how a tree is made of them (tree.h); "": nothing.
 void save_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors, const std::string& form = "");
 
 }  // namespace tsl

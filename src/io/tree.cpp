@@ -36,7 +36,7 @@ class Flattener {
   void add(const Value& v, size_t depth) {
     count_work(kNodeWork);
     if (depth > kMaxTreeDepth) fail_for_depth();
-    if (has_entries(v) && count_entries(v) > 0) {
+    if (has_entries(v) && count_entries(v) > 0 && !is_complex(v)) {
       Value key, value;
       for (int64_t state = 0; next_entry(v, state, key, value);) add_part(to_string(context_, key), value, depth);
     } else if (is_items(v) && !v.as<Sequence>().items.empty()) {

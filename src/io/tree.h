@@ -1,4 +1,5 @@
-// Trees: records, lists and tuples, nested in one another, whose leaves are everything else.
+// Trees: records, lists and tuples, nested in one another, whose leaves are everything else, complex numbers
+// among them.
 #pragma once
 
 #include <string>

@@ -25,6 +25,8 @@ constexpr int kMaxEntryDepth = 200;  // as of JSON
 constexpr const char* kTensor = "tensor";
 constexpr const char* kNumber = "number";    // a tensor of no axes, as a bool, an int or a float
 constexpr const char* kNumbers = "numbers";  // a vector, as a list of such
+constexpr const char* kPairs = "pairs";  // a tensor [..., 2] of f64, as a c128 tensor, which files of these have not
+constexpr const char* kComplexNumber = "complex";  // a vector of two f64, as a complex number
 constexpr const char* kNil = "nil";
 constexpr const char* kStr = "str";
 constexpr const char* kDType = "dtype";
@@ -83,6 +85,8 @@ class TreeSaver {
         return items_form(kList, v.as<List>().items, name, depth);
       case Tag::tuple: return items_form(kTuple, v.as<Tuple>().items, name, depth);
       case Tag::record:
+        if (is_complex(v)) return complex_form(v, name);
+        return entries_form(v, name, depth);
       case Tag::map: return entries_form(v, name, depth);
       case Tag::absent:
       case Tag::symbol:
@@ -105,6 +109,23 @@ class TreeSaver {
     is_flat_ = false;
     add(name, Value(tensor_from_lists(context_, v, &dtype, "save")));
     return word(what);
+  }
+
+  Value complex_form(const Value& z, const std::string& name) {
+    const Value parts[] = {complex_part(z, false), complex_part(z, true)};
+    if (!parts[0].is(Tag::tensor))
+      return number_form(kComplexNumber, name, make_list({parts[0], parts[1]}), DType::f64);
+    const Tensor re = parts[0].tensor();
+    if (re.dtype() == DType::f32) {
+      add(name, z);
+      return word(kTensor);
+    }
+    Ops& ops = context_.ops();
+    const int64_t last = re.rank();
+    const auto column = [&](const Value& part) { return ops.call(Op::insert_axis, {part.tensor()}, {.axis = last}); };
+    is_flat_ = false;
+    add(name, Value(ops.call(Op::concat, {column(parts[0]), column(parts[1])}, {.axis = last})));
+    return word(kPairs);
   }
 
   Value items_form(const char* what, const std::vector<Value>& items, const std::string& name, int depth) {
@@ -191,10 +212,21 @@ class TreeLoader {
     if (at < 0) fail_to_fit();
     const Value& leaf = tensors_.values[static_cast<size_t>(at)];
     if (what == kTensor) return leaf;
+    if (!leaf.is(Tag::tensor)) fail_to_fit();
     const int axes = leaf.tensor().rank();
+    if (what == kPairs || what == kComplexNumber) return complex_of(what, leaf.tensor());
     if ((what == kNumber && axes == 0) || (what == kNumbers && axes == 1))
       return to_nested_lists(context_, leaf.tensor());
     fail_to_fit();
+  }
+
+  Value complex_of(const std::string& what, const Tensor& pairs) const {
+    const int axes = pairs.rank();
+    const bool is_pairs = axes > 0 && pairs.shape()[axes - 1] == Dim(2);
+    if (!is_pairs || (what == kComplexNumber && axes != 1)) fail_to_fit();
+    if (what == kPairs) return complex_of_pairs(context_, pairs);
+    const std::vector<Value> parts = to_nested_lists(context_, pairs).as<List>().items;
+    return make_complex(context_, parts[0], parts[1]);
   }
 
   Value entries_of(const std::string& what, const std::vector<Value>& parts, const std::string& name) const {

@@ -145,6 +145,56 @@ TEST_CASE_METHOD(Fixture, "npy: orders, byte orders and types that TSL lacks") {
   }
 }
 
+TEST_CASE_METHOD(Fixture, "npy: complex numbers are pairs of parts") {
+  SECTION("in both orders of bytes, and of axes") {
+    const std::string header = "{'descr': '<c8', 'fortran_order': True, 'shape': (1, 2)}";
+    const FileTensor t = load_npy(folder.write("c.npy", npy(header, bytes_of<float>({1, 2, 3, 4}))), allocator);
+    CHECK(t.is_complex);
+    CHECK(t.dtype() == DType::f32);
+    CHECK(t.shape() == Shape{1, 2});
+    CHECK(t.layout().strides == Dims{1, 1});
+    CHECK(std::memcmp(t.data(), bytes_of<float>({1, 2, 3, 4}).data(), byte_count(t)) == 0);
+    const std::string swapped = "{'descr': '>c16', 'fortran_order': False, 'shape': ()}";
+    const FileTensor s = load_npy(folder.write("c.npy", npy(swapped, std::string("\x3f\xf0\0\0\0\0\0\0"
+                                                                                 "\x40\0\0\0\0\0\0\0",
+                                                                                 16))),
+                                  allocator);
+    CHECK(s.is_complex);
+    CHECK(std::memcmp(s.data(), bytes_of<double>({1, 2}).data(), byte_count(s)) == 0);
+  }
+  SECTION("files and archives that are written are read") {
+    const FileTensor z(Tensor(DType::f64, Layout::contiguous({2, 3}), tensor(DType::f64, {12})->storage), true);
+    CHECK(byte_count(z) == 96);
+    save_npy(folder.file("z.npy"), z);
+    save_npz(folder.file("z.npz"), {{"z", z}, {"x", tensor(DType::i32, {2})}});
+    for (const FileTensor& back :
+         {load_npy(folder.file("z.npy"), allocator), load_npz(folder.file("z.npz"), allocator)[0].tensor}) {
+      CHECK(back.is_complex);
+      CHECK(back.shape() == z.shape());
+      CHECK(std::memcmp(back.data(), z.data(), byte_count(z)) == 0);
+    }
+  }
+  SECTION("errors") {
+    const std::string zeros(8, '\0');
+    CHECK_THAT(npy_error(npy("{'descr': '<c8', 'fortran_order': False, 'shape': (2,)}", zeros)), Contains("truncated"));
+    CHECK_THAT(npy_error(npy("{'descr': '<c4', 'fortran_order': False, 'shape': (2,)}", zeros)), Contains("no dtype"));
+    CHECK_THAT(npy_error(npy("{'descr': '<c32', 'fortran_order': False, 'shape': (0,)}", "")), Contains("c16"));
+    CHECK_THAT(npy_error(npy("{'descr': '<c8', 'fortran_order': False, 'shape': (-1,)}", zeros)), Contains("negative"));
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "safetensors: C64 is complex, and aligned") {
+  const FileTensor z(Tensor(DType::f32, Layout::contiguous({3}), tensor(DType::f32, {6})->storage), true);
+  save_safetensors(folder.file("z.safetensors"), {{"x", tensor(DType::f32, {1})}, {"z", z}});
+  const std::vector<NamedTensor> back = load_safetensors(folder.file("z.safetensors"), allocator);
+  CHECK_FALSE(back[0].tensor.is_complex);
+  CHECK(back[1].tensor.is_complex);
+  CHECK(back[1].tensor.shape() == Shape{3});
+  CHECK(std::memcmp(back[1].tensor.data(), z.data(), byte_count(z)) == 0);
+  CHECK_THAT(safetensors_error(R"({"z":{"dtype":"C64","shape":[1],"data_offsets":[0,4]}})", "1234"),
+             Contains("does not fit"));
+}
+
 TEST_CASE_METHOD(Fixture, "npy: round trips of every dtype and rank") {
   const std::vector<Shape> shapes = {Shape{}, Shape{3}, Shape{0}, Shape{2, 0, 3}, Shape{2, 3, 4}};
   for (int d = 0; d < kDTypeCount; ++d) {
@@ -176,7 +226,7 @@ TEST_CASE_METHOD(Fixture, "npy: hostile headers are refused before memory is ask
   CHECK_THAT(npy_error(npy(header("<f8", "(0, 4611686018427387904, 8)"), "")), Contains("beyond any memory"));
   CHECK_THAT(npy_error(npy(header("<f8", "(35184372088832,)"), "")), Contains("truncated"));
   CHECK_THAT(npy_error(npy(header("<f4", "(1, 1, 1, 1, 1, 1, 1, 1, 1)"), bytes_of<float>({1}))), Contains("9 axes"));
-  CHECK_THAT(npy_error(npy(header("<c8", "(1,)"), "12345678")), Contains("no dtype for '<c8'"));
+  CHECK_THAT(npy_error(npy(header("<c32", "(1,)"), "12345678")), Contains("no dtype for '<c32'"));
   CHECK_THAT(npy_error(npy(header("|O", "(1,)"), "12345678")), Contains("no dtype for '|O'"));
   CHECK_THAT(npy_error(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "1234")),
              Contains("structured"));
@@ -380,7 +430,7 @@ TEST_CASE_METHOD(Fixture, "npz: round trip, and what archives can hide") {
                  std::string(bytes, '\0'));
     };
     const std::pair<std::string, std::string> entries[] = {
-        {"z.npy", entry("'<c16'", 16)},      {"text.npy", entry("'<U3'", 12)},
+        {"z.npy", entry("'<c32'", 32)},      {"text.npy", entry("'<U3'", 12)},
         {"a.npy", entry("'<f4'", 4)},        {"objects.npy", entry("'|O'", 9)},
         {"dates.npy", entry("'<M8[s]'", 8)}, {"fields.npy", entry("[('x', '<i4')]", 4)},
         {"wide.npy", entry("'<f16'", 16)},   {"README.md", "what this is"},
@@ -397,7 +447,7 @@ TEST_CASE_METHOD(Fixture, "npz: round trip, and what archives can hide") {
     CHECK(read[1].name == "b");
     std::string reasons;
     for (const UnreadEntry& each : unread) reasons += each.name + ": " + each.why + "\n";
-    for (const char* reason : {"z: TSL has no dtype for '<c16': it holds complex numbers", "text: ", "holds text",
+    for (const char* reason : {"z: TSL has no dtype for '<c32': save x.astype('c16')", "text: ", "holds text",
                                "objects: ", "objects of Python", "dates: ", "fields: it holds records",
                                "wide: ", "README.md: it is no array", "folder/: it is a folder"})
       CHECK_THAT(reasons, Contains(reason));
@@ -428,8 +478,8 @@ TEST_CASE_METHOD(Fixture, "safetensors: a tensor of another dtype is left out an
   CHECK(unread[0].name == "a");
   CHECK_THAT(unread[0].why, Contains("F8_E4M3"));
   CHECK_THAT(
-      safetensors_error(R"({"a": {"dtype": "C64", "shape": [1], "data_offsets": [0, 8]}})", std::string(8, '\0')),
-      Contains("C64"));
+      safetensors_error(R"({"a": {"dtype": "C128", "shape": [1], "data_offsets": [0, 16]}})", std::string(16, '\0')),
+      Contains("C128"));
 }
 
 TEST_CASE_METHOD(Fixture, "safetensors: U16, U32 and U64 have dtypes of their own") {
