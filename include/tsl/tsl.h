@@ -123,7 +123,8 @@ typedef enum tsl_kind TSL_ANY_INT {
   TSL_KIND_DTYPE,
   TSL_KIND_TENSOR,
   TSL_KIND_FOREIGN, /* a value of the host: tsl_new_foreign() */
-  TSL_KIND_MAP
+  TSL_KIND_MAP,
+  TSL_KIND_COMPLEX /* a complex number; a complex tensor is a tensor */
 } tsl_kind;
 
 typedef enum tsl_dtype TSL_ANY_INT {
@@ -139,7 +140,9 @@ typedef enum tsl_dtype TSL_ANY_INT {
   TSL_DTYPE_F64,
   TSL_DTYPE_U16,
   TSL_DTYPE_U32,
-  TSL_DTYPE_U64
+  TSL_DTYPE_U64,
+  TSL_DTYPE_C64, /* complex: a real and an imaginary f32, one behind the other */
+  TSL_DTYPE_C128 /* of f64 */
 } tsl_dtype;
 
 /* ---- Engines ---- */
@@ -359,6 +362,8 @@ TSL_API tsl_status tsl_new_nil(tsl_engine engine, tsl_value* result);
 TSL_API tsl_status tsl_new_bool(tsl_engine engine, bool value, tsl_value* result);
 TSL_API tsl_status tsl_new_int(tsl_engine engine, int64_t value, tsl_value* result);
 TSL_API tsl_status tsl_new_float(tsl_engine engine, double value, tsl_value* result);
+/* Makes a complex number. */
+TSL_API tsl_status tsl_new_complex(tsl_engine engine, double re, double im, tsl_value* result);
 /* TSL_VALUE if the text is no UTF-8. */
 TSL_API tsl_status tsl_new_string(tsl_engine engine, tsl_string text, tsl_value* result);
 /* Makes a list of values, which stay the caller's. */
@@ -384,6 +389,8 @@ TSL_API tsl_status tsl_get_bool(tsl_engine engine, tsl_value value, bool* result
 TSL_API tsl_status tsl_get_int(tsl_engine engine, tsl_value value, int64_t* result);
 /* Reads a float, or an int as a float. */
 TSL_API tsl_status tsl_get_float(tsl_engine engine, tsl_value value, double* result);
+/* Reads a complex number, or another number as one without an imaginary part; of tensors as above. */
+TSL_API tsl_status tsl_get_complex(tsl_engine engine, tsl_value value, double* re, double* im);
 /* Reads a string, which is valid while the handle is. */
 TSL_API tsl_status tsl_get_string(tsl_engine engine, tsl_value value, tsl_string* result);
 /* Reads the number of items of a list, a tuple, a record or a map. */
@@ -406,7 +413,12 @@ TSL_API tsl_status tsl_to_text(tsl_engine engine, tsl_value value, tsl_string* t
  * engine. */
 TSL_API tsl_status tsl_display(tsl_engine engine, tsl_value value, tsl_string* text);
 
-/* ---- Tensors ---- */
+/* ---- Tensors ----
+ *
+ * The real and the imaginary part of a complex element lie side by side, as in C's `float complex`, C++'s
+ * std::complex and NumPy, and are aligned to the size of a part. Scripts compute with the two parts as with two
+ * tensors: wrapped memory is read where it is, but never written (TSL_WRITABLE counts as TSL_READ_ONLY). Where a
+ * result's parts are not side by side, the first call that reads its type or address puts them there, in new memory. */
 
 #define TSL_MAX_RANK 8
 

@@ -7,6 +7,7 @@
 // Nothing here throws but Result::value(), which throws tsl::Exception if there is none.
 #pragma once
 
+#include <complex>
 #include <concepts>
 #include <cstddef>
 #include <exception>
@@ -80,6 +81,9 @@ inline Error error_here(tsl_status kind, std::string message) {
   return error;
 }
 
+template <class T> inline constexpr bool is_complex = false;
+template <class T> inline constexpr bool is_complex<std::complex<T>> = true;
+
 template <class T> constexpr tsl_dtype dtype_of() {
   if constexpr (std::same_as<T, bool>) return TSL_DTYPE_BOOL;
   else if constexpr (std::same_as<T, uint8_t>) return TSL_DTYPE_U8;
@@ -91,6 +95,8 @@ template <class T> constexpr tsl_dtype dtype_of() {
   else if constexpr (std::same_as<T, int32_t>) return TSL_DTYPE_I32;
   else if constexpr (std::same_as<T, int64_t>) return TSL_DTYPE_I64;
   else if constexpr (std::same_as<T, float>) return TSL_DTYPE_F32;
+  else if constexpr (std::same_as<T, std::complex<float>>) return TSL_DTYPE_C64;
+  else if constexpr (std::same_as<T, std::complex<double>>) return TSL_DTYPE_C128;
   else {
     static_assert(std::same_as<T, double>, "a tensor has no elements of this type");
     return TSL_DTYPE_F64;
@@ -114,7 +120,7 @@ concept ListLike = requires(const T& from) {
   typename T::value_type;
   from.begin();
 }
-&&!Dictionary<T> && !std::is_arithmetic_v<typename T::value_type>;
+&&!Dictionary<T> && !std::is_arithmetic_v<typename T::value_type> && !is_complex<typename T::value_type>;
 
 }  // namespace detail
 
@@ -352,6 +358,11 @@ template <class T> Result<T> Value::as() const {
     status = tsl_get_int(engine_, handle_, &value);
     if (status == TSL_OK && std::in_range<T>(value)) return static_cast<T>(value);
     if (status == TSL_OK) return detail::error_here(TSL_VALUE, "the int does not fit the type");
+  } else if constexpr (detail::is_complex<T>) {
+    double re = 0, im = 0;
+    status = tsl_get_complex(engine_, handle_, &re, &im);
+    using Part = typename T::value_type;
+    if (status == TSL_OK) return T(static_cast<Part>(re), static_cast<Part>(im));
   } else {
     static_assert(std::floating_point<T>, "a value of TSL has no such type");
     double value = 0;
@@ -479,9 +490,9 @@ class Engine {
     return done(tsl_set(handle_, detail::text(name), converted->handle()));
   }
 
-  /// Makes a value: of a bool, a number, a string, nullptr (nil), a span of numbers (a tensor, of a copy), another
-  /// container (a list), a std::tuple, a map by strings (a record) or by other keys (a map). TSL_VALUE for an int that
-  /// 64 bits do not hold.
+  /// Makes a value: of a bool, a number, also a std::complex, a string, nullptr (nil), a span of numbers (a tensor, of
+  /// a copy), another container (a list), a std::tuple, a map by strings (a record) or by other keys (a map). TSL_VALUE
+  /// for an int that 64 bits do not hold.
   template <class T> Result<Value> make(const T& from) const {
     if constexpr (std::derived_from<T, Value>) {
       return Value(from);
@@ -494,6 +505,8 @@ class Engine {
       return made([&](tsl_value* result) { return tsl_new_int(handle_, static_cast<int64_t>(from), result); });
     } else if constexpr (std::floating_point<T>) {
       return made([&](tsl_value* result) { return tsl_new_float(handle_, static_cast<double>(from), result); });
+    } else if constexpr (detail::is_complex<T>) {
+      return made([&](tsl_value* result) { return tsl_new_complex(handle_, from.real(), from.imag(), result); });
     } else if constexpr (std::convertible_to<const T&, std::string_view>) {
       return made(
           [&](tsl_value* result) { return tsl_new_string(handle_, detail::text(std::string_view(from)), result); });

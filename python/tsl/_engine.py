@@ -439,6 +439,8 @@ class Engine:
             return self._made(_calls.new_int, lib.integer(value))
         if isinstance(value, float):
             return self._made(_calls.new_float, value)
+        if isinstance(value, complex):
+            return self._made(_calls.new_complex, value.real, value.imag)
         if isinstance(value, str):
             text, _held = lib.string(value)
             return self._made(_calls.new_string, text)
@@ -554,6 +556,10 @@ class Engine:
             result = place()
             self._check(call(self._handle, handle, byref(result)))
             return result.value
+        if kind == lib.COMPLEX:
+            re, im = c_double(), c_double()
+            self._do(_calls.get_complex, handle, byref(re), byref(im))
+            return complex(re.value, im.value)
         if kind == lib.FOREIGN:
             number = c_void_p()
             self._do(_calls.get_foreign, handle, None, byref(number))
@@ -579,7 +585,7 @@ def _no_value(source):
     """Returns the error for an object that is no value of TSL."""
     if callable(source):
         return TypeError('a function of Python is no value of TSL: engine.define("f(x)", function) lets scripts call it')
-    return TypeError(f"TSL has no value for this {type(source).__name__}: it takes None, bool, int, float, str, list, tuple, dict, set, arrays, and objects "
+    return TypeError(f"TSL has no value for this {type(source).__name__}: it takes None, bool, int, float, complex, str, list, tuple, dict, set, arrays, and objects "
                      "of classes that engine.type() defined")
 
 

@@ -12,11 +12,12 @@ KIND_NAMES = {1: "misuse", 2: "internal", 10: "syntax", 11: "name", 12: "type", 
               17: "memory", 18: "device", 19: "limit", 20: "interrupt", 21: "user", 22: "exit"}
 USER_ERROR = 21
 ENDINGS = {"limit": 19, "interrupt": 20, "exit": 22}  # which no script catches
-(NIL, BOOL, INT, FLOAT, STRING, LIST, TUPLE, RECORD, RANGE, FUNCTION, MODULE, DTYPE, TENSOR, FOREIGN, MAP) = range(15)
+(NIL, BOOL, INT, FLOAT, STRING, LIST, TUPLE, RECORD, RANGE, FUNCTION, MODULE, DTYPE, TENSOR, FOREIGN, MAP, COMPLEX) = range(16)
 # The dtypes in the order of tsl_dtype: name, bytes, format of the struct module and type of NumPy, which have no bf16.
 DTYPES = (("bool", 1, "?", "|b1"), ("u8", 1, "B", "|u1"), ("i8", 1, "b", "|i1"), ("i16", 2, "h", "<i2"), ("i32", 4, "i", "<i4"),
           ("i64", 8, "q", "<i8"), ("f16", 2, "e", "<f2"), ("bf16", 2, None, None), ("f32", 4, "f", "<f4"), ("f64", 8, "d", "<f8"),
-          ("u16", 2, "H", "<u2"), ("u32", 4, "I", "<u4"), ("u64", 8, "Q", "<u8"))
+          ("u16", 2, "H", "<u2"), ("u32", 4, "I", "<u4"), ("u64", 8, "Q", "<u8"), ("c64", 8, None, "<c8"), ("c128", 16, None, "<c16"))
+PARTS = {"c64": "f", "c128": "d"}  # the format of a real and an imaginary part, which lie side by side
 DTYPE_NAMES, ITEM_SIZES, FORMATS, TYPE_STRINGS = zip(*DTYPES)
 CAPABILITIES = {"files": 1, "environment": 2, "clock": 4, "compile": 8, "gpu": 16, "input": 32}
 MAX_RANK = 8
@@ -159,6 +160,7 @@ FUNCTIONS = {
     "new_bool": [_ENGINE, c_bool, _RESULT],
     "new_int": [_ENGINE, c_int64, _RESULT],
     "new_float": [_ENGINE, c_double, _RESULT],
+    "new_complex": [_ENGINE, c_double, c_double, _RESULT],
     "new_string": [_ENGINE, String, _RESULT],
     "new_list": [_ENGINE, _VALUES, c_size_t, _RESULT],
     "new_tuple": [_ENGINE, _VALUES, c_size_t, _RESULT],
@@ -170,6 +172,7 @@ FUNCTIONS = {
     "get_bool": [_ENGINE, _VALUE, POINTER(c_bool)],
     "get_int": [_ENGINE, _VALUE, POINTER(c_int64)],
     "get_float": [_ENGINE, _VALUE, POINTER(c_double)],
+    "get_complex": [_ENGINE, _VALUE, POINTER(c_double), POINTER(c_double)],
     "get_string": [_ENGINE, _VALUE, _STRING],
     "get_length": [_ENGINE, _VALUE, POINTER(c_size_t)],
     "get_item": [_ENGINE, _VALUE, c_size_t, _RESULT],

@@ -6,7 +6,8 @@ from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_ssize_t, c_void
 from . import _library as lib
 
 # The formats of the struct module, by the kind of number and its size: `l` is i64 on Linux, as `q` is.
-_KINDS = {"?": "b", "B": "u", "H": "u", "I": "u", "L": "u", "Q": "u", "b": "i", "h": "i", "i": "i", "l": "i", "q": "i", "e": "f", "f": "f", "d": "f"}
+_KINDS = {"?": "b", "B": "u", "H": "u", "I": "u", "L": "u", "Q": "u", "b": "i", "h": "i", "i": "i", "l": "i", "q": "i", "e": "f", "f": "f", "d": "f",
+          "Zf": "c", "Zd": "c"}
 _DTYPES = {(text[1], int(text[2:])): number for number, text in enumerate(lib.TYPE_STRINGS) if text}
 _WITH_STRIDES_AND_FORMAT = 0x1C  # PyBUF_RECORDS_RO
 
@@ -69,7 +70,8 @@ class Buffer:
             result.shape[i] = buffer.shape[i]
             is_wrappable &= buffer.strides[i] >= 0 and buffer.strides[i] % buffer.itemsize == 0
             result.strides[i] = buffer.strides[i] // buffer.itemsize
-        return result, is_wrappable and (buffer.buf or 0) % buffer.itemsize == 0
+        alignment = buffer.itemsize // 2 if lib.DTYPE_NAMES[dtype] in lib.PARTS else buffer.itemsize
+        return result, is_wrappable and (buffer.buf or 0) % alignment == 0
 
     def make_dense(self):
         """Copies memory whose strides TSL does not have, in row order."""

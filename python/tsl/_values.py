@@ -73,7 +73,7 @@ class Tensor(Operators, Value):
 
     @property
     def dtype(self):
-        """The name of the dtype in TSL: "f32", "i64", "bool", ..."""
+        """The name of the dtype in TSL: "f32", "i64", "bool", "c64", ..."""
         return lib.DTYPE_NAMES[self._type.dtype]
 
     @property
@@ -146,7 +146,7 @@ class Tensor(Operators, Value):
 
     def view(self):
         """Returns a read-only memoryview: of the tensor's memory if it is dense and on the CPU, else of a copy."""
-        if self.dtype in ("f16", "bf16"):
+        if lib.FORMATS[self._type.dtype] is None or self.dtype == "f16":
             raise TypeError(f"a memoryview has no {self.dtype}; numpy(), tolist() and tobytes() do, or __dlpack__()")
         try:
             memory = self._memory()
@@ -164,6 +164,10 @@ class Tensor(Operators, Value):
 
     def _elements(self):
         data = self.tobytes()
+        if self.dtype in lib.PARTS:
+            part = lib.PARTS[self.dtype]
+            numbers = iter(struct.unpack(f"={len(data) // struct.calcsize(part)}{part}", data))
+            return tuple(complex(re, im) for re, im in zip(numbers, numbers))
         if self.dtype == "bf16":  # the upper half of an f32
             data = b"".join(b"\0\0" + data[i : i + 2] for i in range(0, len(data), 2))
         size = 4 if self.dtype == "bf16" else lib.ITEM_SIZES[self._type.dtype]
@@ -191,9 +195,12 @@ class Tensor(Operators, Value):
     def __float__(self):
         return float(self.item())
 
+    def __complex__(self):
+        return complex(self.item())
+
     def __index__(self):
         number = None if self._type.rank else self.item()
-        if number is None or isinstance(number, float):
+        if number is None or isinstance(number, (float, complex)):
             raise TypeError("only an int tensor of rank 0 is an index")
         return int(number)
 

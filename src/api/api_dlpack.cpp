@@ -13,18 +13,22 @@ using namespace tsl::api;
 
 namespace {
 
-DlpackType dtype_to(DType dtype) {
-  const DTypeRow& row = row_of(dtype);
-  return {row.dlpack, static_cast<uint8_t>(8 * row.bytes), 1};
+DlpackType dtype_to(ElementType element) {
+  const auto bits = static_cast<uint8_t>(8 * element.bytes());
+  if (element.is_complex) return {kDlComplex, bits, 1};
+  return {row_of(element.dtype).dlpack, bits, 1};
 }
 
-DType dtype_from(const DlpackType& type) {
+ElementType element_from(const DlpackType& type) {
+  for (const ElementType& element : {ElementType{DType::f32, true}, ElementType{DType::f64, true}}) {
+    if (dtype_to(element) == type) return element;
+  }
   const auto* const row =
-      std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](auto& r) { return dtype_to(r.dtype) == type; });
+      std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](auto& r) { return dtype_to({r.dtype}) == type; });
   if (row == std::end(kDTypes))
     fail(ErrorName::unknown_dtype, "TSL has no dtype for DLPack's code {} with {} bits and {} lanes", type.code,
          type.bits, type.lanes);
-  return row->dtype;
+  return {row->dtype};
 }
 
 Device device_from(const DlpackTensor& from) {
@@ -37,7 +41,7 @@ Device device_from(const DlpackTensor& from) {
 }
 
 CheckedType type_from(const DlpackTensor& from) {
-  const DType dtype = dtype_from(from.dtype);
+  const ElementType element = element_from(from.dtype);
   if (from.ndim < 0 || from.ndim > kMaxRank)
     fail(ErrorName::too_many_dimensions, "a tensor has at most {} dimensions, not {}", kMaxRank, from.ndim);
   const auto rank = static_cast<size_t>(from.ndim);
@@ -46,7 +50,7 @@ CheckedType type_from(const DlpackTensor& from) {
     if (from.strides[i] < 0)
       fail(ErrorName::unsupported_dlpack, "a tensor of another framework must have no negative strides");
   }
-  return checked(dtype, {from.shape, rank}, from.strides);
+  return checked(element, {from.shape, rank}, from.strides);
 }
 
 /// Ends the ownership of a tensor of another framework.
@@ -77,7 +81,7 @@ tsl_status import_tensor(tsl_engine engine, Managed* from, tsl_access access, ts
     const CheckedType type = type_from(tensor);
     void* const data = tensor.data ? static_cast<std::byte*>(tensor.data) + tensor.byte_offset : nullptr;
     if (access == TSL_WRITABLE && is_read_only(*from)) access = TSL_READ_ONLY;
-    host.put(result, Value(wrap_memory(type, data, where, access, on_failure)));
+    host.put(result, wrap_memory(host, type, data, where, access, on_failure));
   });
 }
 
@@ -108,34 +112,41 @@ bool has_negative_stride(const Layout& layout) {
   return std::any_of(layout.strides.begin(), layout.strides.end(), [](const Dim& each) { return each.hint() < 0; });
 }
 
+/// Copies the elements, in order.
+HostTensor copy_of(Host& host, const HostTensor& tensor) {
+  Engine& engine = host.engine();
+  const Tensor copy = engine.runtime().read(engine.ops().call(Op::copy, {dense_elements(host, tensor)}));
+  return {tensor.element, Layout::contiguous(tensor.layout.shape), copy};
+}
+
 template <class Managed>
 tsl_status export_tensor(tsl_engine engine, tsl_value tensor, tsl_access access, tsl_stream stream, Managed** result) {
   return run_call(engine, [&](Host& host) {
     require_pointer(result, "result");
     if (access != TSL_READ_ONLY && access != TSL_WRITABLE) throw Misuse{"'access' is neither of its values"};
-    Tensor exported = tensor_of(host, tensor);
-    const bool is_copy = access == TSL_WRITABLE || has_negative_stride(exported.layout());
-    if (is_copy) exported = host.engine().runtime().read(host.engine().ops().call(Op::copy, {exported}));
+    HostTensor exported = tensor_of(host, tensor);
+    const bool is_copy = access == TSL_WRITABLE || has_negative_stride(exported.layout);
+    if (is_copy) exported = copy_of(host, exported);
 
     auto out = std::make_unique<Exported<Managed>>();
-    out->where = stream_of(host, exported.device(), stream);
+    out->where = stream_of(host, exported.memory.device(), stream);
     if (stream != TSL_NO_STREAM) out->where.signal();
     DlpackTensor& to = out->managed.dl_tensor;
-    to.data = exported.data();
-    to.device_type = exported.device().is_host() ? kDlCpu : kDlCuda;
-    to.device_id = exported.device().ordinal;
-    to.ndim = exported.rank();
-    to.dtype = dtype_to(exported.dtype());
-    for (int i = 0; i < exported.rank(); ++i) {
-      out->shape[i] = exported.shape()[i].hint();
-      out->strides[i] = exported.layout().strides[i].hint();
+    to.data = exported.memory.data();
+    to.device_type = exported.memory.device().is_host() ? kDlCpu : kDlCuda;
+    to.device_id = exported.memory.device().ordinal;
+    to.ndim = exported.layout.rank();
+    to.dtype = dtype_to(exported.element);
+    for (int i = 0; i < exported.layout.rank(); ++i) {
+      out->shape[i] = exported.layout.shape[i].hint();
+      out->strides[i] = exported.layout.strides[i].hint();
     }
     to.shape = out->shape;
     to.strides = out->strides;
     set_header(out->managed, is_copy ? kDlpackIsCopied : kDlpackReadOnly);
     out->managed.manager_ctx = static_cast<Export*>(out.get());
     out->managed.deleter = [](Managed* managed) { Host::end_export(static_cast<Export*>(managed->manager_ctx)); };
-    host.begin_export(*out, std::move(exported));
+    host.begin_export(*out, std::move(exported.memory));
     *result = &out.release()->managed;
   });
 }

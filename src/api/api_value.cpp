@@ -8,6 +8,7 @@
 #include "value/format.h"
 #include "value/host_tensor.h"
 #include "value/map.h"
+#include "value/numbers.h"
 #include "value/result_display.h"
 #include "vm/keys.h"
 
@@ -43,7 +44,9 @@ tsl_kind kind_of_value(const Value& value) {
     case Tag::lazy_string: return TSL_KIND_STRING;
     case Tag::list: return TSL_KIND_LIST;
     case Tag::tuple: return TSL_KIND_TUPLE;
-    case Tag::record: return TSL_KIND_RECORD;
+    case Tag::record:
+      if (is_complex(value)) return is_complex_tensor(value) ? TSL_KIND_TENSOR : TSL_KIND_COMPLEX;
+      return TSL_KIND_RECORD;
     case Tag::map: return TSL_KIND_MAP;
     case Tag::range: return TSL_KIND_RANGE;
     case Tag::function:
@@ -99,6 +102,10 @@ tsl_status tsl_new_int(tsl_engine engine, int64_t value, tsl_value* result) {
 }
 tsl_status tsl_new_float(tsl_engine engine, double value, tsl_value* result) {
   return make(engine, result, [=](Host&) { return Value(value); });
+}
+
+tsl_status tsl_new_complex(tsl_engine engine, double re, double im, tsl_value* result) {
+  return make(engine, result, [=](Host& host) { return make_complex(host.engine(), re, im); });
 }
 
 tsl_status tsl_new_string(tsl_engine engine, tsl_string text, tsl_value* result) {
@@ -188,6 +195,20 @@ double tsl::api::number_of(Host& host, const Value& value) {
 
 tsl_status tsl_get_float(tsl_engine engine, tsl_value value, double* result) {
   return read(engine, value, result, [=](Host& host, const Value& given) { *result = number_of(host, given); });
+}
+
+tsl_status tsl_get_complex(tsl_engine engine, tsl_value value, double* re, double* im) {
+  return read(engine, value, re, [=](Host& host, const Value& given) {
+    require_pointer(im, "im");
+    const auto number = [&](bool is_imaginary) {
+      const Value v = element_of(host, complex_part(given, is_imaginary));
+      if (!v.is_number()) wrong_kind(v, "a complex number");
+      return v.is(Tag::real) ? v.real() : static_cast<double>(v.integer());
+    };
+    const double first = number(false);
+    *im = number(true);
+    *re = first;
+  });
 }
 
 tsl_status tsl_get_string(tsl_engine engine, tsl_value value, tsl_string* result) {

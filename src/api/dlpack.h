@@ -12,7 +12,7 @@ constexpr uint32_t kDlpackMajor = 1, kDlpackMinor = 0;
 constexpr uint64_t kDlpackReadOnly = 1, kDlpackIsCopied = 2;  // bits of DLManagedTensorVersioned::flags
 
 enum DlpackDevice : int32_t { kDlCpu = 1, kDlCuda = 2, kDlCudaHost = 3, kDlCudaManaged = 13 };
-enum DlpackCode : uint8_t { kDlInt = 0, kDlUInt = 1, kDlFloat = 2, kDlBfloat = 4, kDlBool = 6 };
+enum DlpackCode : uint8_t { kDlInt = 0, kDlUInt = 1, kDlFloat = 2, kDlBfloat = 4, kDlComplex = 5, kDlBool = 6 };
 
 struct DlpackType {
   uint8_t code;  // a DlpackCode

@@ -20,6 +20,8 @@ class Handles {
   tsl_value add(Value value);
   /// Returns the value of a handle; null if it is none of this engine's, or released. Valid until the next add().
   const Value* find(tsl_value handle) const;
+  /// Puts another value in place of that of a handle, which must be valid.
+  void replace(tsl_value handle, Value value) { slots_[handle.id & kSlotMask].value = std::move(value); }
   /// Releases a handle. Returns whether it was one.
   bool release(tsl_value handle);
   void clear() { slots_.clear(); }

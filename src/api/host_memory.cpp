@@ -11,6 +11,7 @@
 #include "exec/devices.h"
 #include "tensor/device_names.h"
 #include "tensor/limits.h"
+#include "value/numbers.h"
 #include "value/runtime.h"
 
 namespace tsl::api {
@@ -18,6 +19,7 @@ namespace tsl::api {
 namespace {
 
 static_assert(TSL_DTYPE_BOOL == static_cast<int>(DType::boolean) && TSL_DTYPE_U64 == kDTypeCount - 1);
+static_assert(TSL_DTYPE_C64 == kDTypeCount && TSL_DTYPE_C128 == kDTypeCount + 1);
 static_assert(TSL_MAX_RANK == kMaxRank);
 
 [[noreturn]] void too_many_elements() { throw Misuse{"'type' describes more elements than memory can hold"}; }
@@ -81,16 +83,30 @@ ForeignMemory* foreign_memory(const Tensor& tensor) {
 
 }  // namespace
 
-DType dtype_of(tsl_dtype dtype) {
+namespace {
+
+ElementType element_of(tsl_dtype dtype) {
+  if (dtype == TSL_DTYPE_C64) return {DType::f32, true};
+  if (dtype == TSL_DTYPE_C128) return {DType::f64, true};
   if (dtype < 0 || dtype >= kDTypeCount) throw Misuse{"'type->dtype' is no dtype"};
-  return static_cast<DType>(dtype);
+  return {static_cast<DType>(dtype)};
 }
 
-tsl_dtype dtype_of(DType dtype) { return static_cast<tsl_dtype>(dtype); }
+}  // namespace
 
-CheckedType checked(DType dtype, std::span<const int64_t> shape, const int64_t* strides) {
+tsl_dtype dtype_of(ElementType element) {
+  if (element.is_complex) return element.dtype == DType::f64 ? TSL_DTYPE_C128 : TSL_DTYPE_C64;
+  return static_cast<tsl_dtype>(element.dtype);
+}
+
+std::string describe(ElementType element, const Shape& shape) {
+  const std::string_view name = element.is_complex ? complex_name_of(element.dtype) : name_of(element.dtype);
+  return fmt::format("{}{}", name, to_string(shape));
+}
+
+CheckedType checked(ElementType element, std::span<const int64_t> shape, const int64_t* strides) {
   CheckedType out;
-  out.dtype = dtype;
+  out.element = element;
   out.elements = 1;
   int64_t extents = 1;  // as many as if none was 0
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -101,24 +117,24 @@ CheckedType checked(DType dtype, std::span<const int64_t> shape, const int64_t* 
     out.elements = shape[i] == 0 ? 0 : out.elements * shape[i];
   }
   // As of every tensor; strides of 0 would allow more.
-  if (extents > kMaxTensorBytes / static_cast<int64_t>(size_of(dtype))) too_many_elements();
+  if (extents > kMaxTensorBytes / static_cast<int64_t>(element.bytes())) too_many_elements();
   out.layout.strides = contiguous_strides(out.layout.shape);
   if (out.elements == 0) return out;
   for (size_t i = 0; strides && i < shape.size(); ++i) {
     if (shape[i] > 1) out.layout.strides[i] = strides[i];  // others lead nowhere, and may be any number
   }
   for (size_t i = 0; i < shape.size(); ++i)
-    out.reach = reach_along(out.reach, shape[i], out.layout.strides[i].hint(), size_of(dtype));
+    out.reach = reach_along(out.reach, shape[i], out.layout.strides[i].hint(), element.bytes());
   out.reach += 1;
   return out;
 }
 
 CheckedType checked(const tsl_tensor_type* type) {
   require_pointer(type, "type");
-  const DType dtype = dtype_of(type->dtype);
+  const ElementType element = element_of(type->dtype);
   if (type->rank < 0 || type->rank > kMaxRank) throw Misuse{fmt::format("'type->rank' is not in 0 to {}", kMaxRank)};
   const auto rank = static_cast<size_t>(type->rank);
-  CheckedType out = checked(dtype, {type->shape, rank}, type->is_strided ? type->strides : nullptr);
+  CheckedType out = checked(element, {type->shape, rank}, type->is_strided ? type->strides : nullptr);
   if (type->bytes > 0 && out.reach_bytes() > type->bytes)
     throw Misuse{
         fmt::format("the elements of 'type' reach {} bytes, and 'type->bytes' is {}", out.reach_bytes(), type->bytes)};
@@ -142,8 +158,10 @@ bool may_overlap(const CheckedType& type) {
 void require_alignment(const void* data, const CheckedType& type) {
   if (type.elements == 0) return;
   require_pointer(data, "data");
-  if (reinterpret_cast<uintptr_t>(data) % size_of(type.dtype) != 0)
-    throw Misuse{fmt::format("'data' is not aligned to the {} bytes of an element", size_of(type.dtype))};
+  const size_t alignment = size_of(type.element.dtype);
+  if (reinterpret_cast<uintptr_t>(data) % alignment != 0)
+    throw Misuse{fmt::format("'data' is not aligned to the {} bytes of {}", alignment,
+                             type.element.is_complex ? "a part of an element" : "an element")};
 }
 
 namespace {
@@ -164,7 +182,7 @@ uint8_t bits_of_bools(const uint8_t* data, const Layout& layout, int axis) {
 }  // namespace
 
 void require_bools(const void* data, const CheckedType& type) {
-  if (type.dtype != DType::boolean || type.elements == 0) return;
+  if (type.element.dtype != DType::boolean || type.elements == 0) return;
   if (bits_of_bools(static_cast<const uint8_t*>(data), type.layout, 0) <= 1) return;
   throw Misuse{"the memory has bools that are neither 0 nor 1; a copy of it makes 1 of all but 0"};
 }
@@ -193,18 +211,20 @@ DeviceStream stream_of(Host& host, Device device, tsl_stream stream) {
   return {device, streams_of(host, device), stream};
 }
 
-Tensor wrap_memory(const CheckedType& type, void* data, const DeviceStream& where, tsl_access access,
-                   Release& release) {
+Value wrap_memory(Host& host, const CheckedType& type, void* data, const DeviceStream& where, tsl_access access,
+                  Release& release) {
   if (access != TSL_READ_ONLY && access != TSL_WRITABLE) throw Misuse{"'access' is neither of its values"};
   require_alignment(data, type);
   if (where.device.is_host()) require_bools(data, type);
   auto memory = std::make_unique<ForeignMemory>(where, release.function(), release.user());
   where.wait();
-  const bool is_read_only = access == TSL_READ_ONLY || may_overlap(type);
+  const bool is_read_only = access == TSL_READ_ONLY || type.element.is_complex || may_overlap(type);
   Ref<Storage> storage(new Storage(memory.get(), data, type.reach_bytes(), where.device, is_read_only));
   memory.release();  // to the storage
   release.dismiss();
-  return Tensor(type.dtype, type.layout, std::move(storage));
+  if (!type.element.is_complex) return Value(Tensor(type.element.dtype, type.layout, std::move(storage)));
+  return complex_of_pairs(host.engine(), Tensor(type.element.dtype, Layout::contiguous({2 * type.reach}), storage),
+                          type.layout);
 }
 
 void count_export(const Tensor& tensor, int change) {
@@ -223,11 +243,41 @@ void give_back(Host& host, const Tensor& tensor, bool is_only) {
   memory->move_to(storage, engine.runtime().read(engine.ops().call(Op::copy, {whole}))->storage);
 }
 
-Tensor tensor_of(Host& host, tsl_value handle) {
+namespace {
+
+/// Returns the complex tensor of a handle, whose value has its parts side by side from now on.
+HostTensor complex_tensor_of(Host& host, tsl_value handle, const Value& z) {
+  const Interleaved whole = interleaved(host.engine(), z);
+  const ElementType element{whole.memory.dtype(), true};
+  const std::vector<Value>& parts = z.as<Record>().values;
+  if (parts[0].tensor_data() != whole.memory.get()) {
+    host.handles().replace(handle, complex_of_pairs(host.engine(), whole.memory, whole.numbers));
+    return {element, whole.numbers, whole.memory};
+  }
+  const bool is_only = z.unique() && parts[1].unique() && whole.memory->storage->use_count() == 2 &&
+                       parts[0].tensor_data()->use_count() == 2;  // by the value, and `whole`
+  return {element, whole.numbers, whole.memory, is_only};
+}
+
+}  // namespace
+
+HostTensor tensor_of(Host& host, tsl_value handle) {
   const Value& value = host.value(handle, "tensor");
+  if (is_complex_tensor(value)) return complex_tensor_of(host, handle, value);
   if (!value.is(Tag::tensor)) throw Misuse{fmt::format("'tensor' is {}, not a tensor", type_name(value))};
-  const Tensor tensor = value.tensor();
-  return tensor.deferred() ? host.engine().runtime().read(tensor) : tensor;
+  const bool is_only = value.unique() && value.tensor_data()->storage && value.tensor_data()->storage->use_count() == 1;
+  const Tensor tensor = host.engine().runtime().read(value.tensor());
+  Layout layout = tensor.layout();
+  layout.offset = 0;
+  return {{tensor.dtype()}, layout, tensor, is_only};
+}
+
+Tensor dense_elements(Host& host, const HostTensor& tensor) {
+  Engine& engine = host.engine();
+  if (tensor.element.is_complex) {
+    return pairs_in_order(engine, complex_of_pairs(engine, tensor.memory, tensor.layout));
+  }
+  return tensor.layout.is_contiguous() ? tensor.memory : engine.ops().call(Op::copy, {tensor.memory});
 }
 
 }  // namespace tsl::api

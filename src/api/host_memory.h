@@ -7,20 +7,36 @@
 
 namespace tsl::api {
 
+/// What the host program sees as the elements of a tensor.
+struct ElementType {
+  DType dtype = DType::f32;  // of complex numbers, that of their parts
+  bool is_complex = false;
+  size_t bytes() const { return size_of(dtype) * (is_complex ? 2 : 1); }
+  friend bool operator==(const ElementType&, const ElementType&) = default;
+};
+
 /// A tensor type of the host program, checked.
 struct CheckedType {
-  DType dtype = DType::f32;
+  ElementType element;
   Layout layout;
   int64_t elements = 0;  // of the tensor
   int64_t reach = 0;     // of the memory: one more than the greatest index of an element
-  size_t bytes() const { return static_cast<size_t>(elements) * size_of(dtype); }
-  size_t reach_bytes() const { return static_cast<size_t>(reach) * size_of(dtype); }
+  size_t bytes() const { return static_cast<size_t>(elements) * element.bytes(); }
+  size_t reach_bytes() const { return static_cast<size_t>(reach) * element.bytes(); }
+};
+
+/// A tensor with its elements, as the host program sees it: at memory.data() is its first element.
+struct HostTensor {
+  ElementType element;
+  Layout layout;  // without an offset; counts elements
+  Tensor memory;
+  bool is_only = false;  // nothing but its handle refers to it
 };
 
 /// Checks a type that the host gives, and that its elements are within its bytes, if these are known. Throws Misuse.
 CheckedType checked(const tsl_tensor_type* type);
 /// Checks a shape with its strides, null for a dense tensor. Throws Misuse.
-CheckedType checked(DType dtype, std::span<const int64_t> shape, const int64_t* strides);
+CheckedType checked(ElementType element, std::span<const int64_t> shape, const int64_t* strides);
 /// Whether strides might let two elements share memory; sure of none where each axis steps over those within it.
 bool may_overlap(const CheckedType& type);
 /// Throws Misuse unless the elements of a type may be at `data`.
@@ -29,8 +45,9 @@ void require_alignment(const void* data, const CheckedType& type);
 /// Throws Misuse if bools in host memory are neither 0 nor 1, which kernels rely on.
 void require_bools(const void* data, const CheckedType& type);
 
-DType dtype_of(tsl_dtype dtype);
-tsl_dtype dtype_of(DType dtype);
+tsl_dtype dtype_of(ElementType element);
+/// Describes a type: "c64[2, 3]".
+std::string describe(ElementType element, const Shape& shape);
 
 /// Calls a release function, unless it is dismissed.
 class Release {
@@ -69,7 +86,8 @@ struct DeviceStream {
 DeviceStream stream_of(Host& host, Device device, tsl_stream stream);
 
 /// Makes a tensor of the host's memory, which then owns `release`.
-Tensor wrap_memory(const CheckedType& type, void* data, const DeviceStream& where, tsl_access access, Release& release);
+Value wrap_memory(Host& host, const CheckedType& type, void* data, const DeviceStream& where, tsl_access access,
+                  Release& release);
 
 /// Counts an export of a tensor that begins (1) or ends (-1), if it has the host's memory. May be called in any thread.
 void count_export(const Tensor& tensor, int change);
@@ -78,7 +96,9 @@ void count_export(const Tensor& tensor, int change);
 /// so there is none; the last reference releases it. Throws Misuse.
 void give_back(Host& host, const Tensor& tensor, bool is_only);
 
-/// Returns the tensor of a handle, with its elements. Throws Misuse.
-Tensor tensor_of(Host& host, tsl_value handle);
+/// Returns the tensor of a handle, with its elements; puts the parts of complex ones side by side. Throws Misuse.
+HostTensor tensor_of(Host& host, tsl_value handle);
+/// Returns the elements in order, in one axis of them or their parts, where the tensor is.
+Tensor dense_elements(Host& host, const HostTensor& tensor);
 
 }  // namespace tsl::api

@@ -14,7 +14,7 @@ using namespace tsl::api_test;
 
 namespace {
 
-constexpr size_t kSizes[] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 2, 4, 8};  // of each dtype
+constexpr size_t kSizes[] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 2, 4, 8, 8, 16};  // of each dtype
 
 struct Drawn {
   tsl_tensor_type type = {};

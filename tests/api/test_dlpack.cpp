@@ -96,7 +96,7 @@ TEST_CASE("tensors that TSL cannot hold are refused and deleted", "[api]") {
   Fixture t;
   CHECK(refusal(t, [](auto& m) { m.major = 2; }) == TSL_VALUE);
   CHECK(t.message() == "TSL knows version 1 of DLPack, not 2.0");
-  CHECK(refusal(t, [](auto& m) { m.dl_tensor.dtype = {5, 64, 1}; }) == TSL_TYPE);  // complex
+  CHECK(refusal(t, [](auto& m) { m.dl_tensor.dtype = {5, 32, 1}; }) == TSL_TYPE);  // complex, of two f16
   CHECK(refusal(t, [](auto& m) { m.dl_tensor.dtype.lanes = 4; }) == TSL_TYPE);     // vectors
   CHECK(refusal(t, [](auto& m) { m.dl_tensor.device_type = 7; }) == TSL_DEVICE);   // Vulkan
   CHECK(refusal(t, [](auto& m) { m.dl_tensor.ndim = 9; }) == TSL_LIMIT);

@@ -3,6 +3,7 @@ import contextlib
 import io
 import random
 import sys
+import tempfile
 import unittest
 
 import tsl
@@ -25,7 +26,7 @@ class Arrays(unittest.TestCase):
         self.engine.run("fn same(x) = x")
 
     def test_arrays_of_every_dtype_and_layout_come_back_equal(self):
-        for dtype in (bool, "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8"):
+        for dtype in (bool, "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "c8", "c16"):
             base = (numpy.arange(24).reshape(2, 3, 4) % 7).astype(dtype)
             for source in (base, base.T, base[:, ::2], base[::-1], base[0, 0, 0:0], base[1, 2, 3], base[:, :1]):
                 result = numpy.asarray(self.engine.call("same", source))
@@ -33,11 +34,69 @@ class Arrays(unittest.TestCase):
                 numpy.testing.assert_array_equal(result, source)
                 numpy.testing.assert_array_equal(numpy.asarray(self.engine.wrap(source)), source)
 
+    def test_complex_arrays_share_their_memory_both_ways(self):
+        self.engine.run("fn rows(z) = z[::2]\nfn square(z) = z * z\nfn parts(z: c64[n, 2]) = (z.re, z.im, z.dtype == c64)")
+        base = (numpy.arange(8) + 1j * numpy.arange(8)[::-1]).astype("c8").reshape(4, 2)
+        for source in (base, base.T, base[:, 1:], base[:0]):
+            wrapped = self.engine.wrap(source)
+            self.assertEqual((wrapped.dtype, wrapped.shape), ("c64", source.shape))
+            result = numpy.asarray(wrapped)
+            self.assertEqual(result.ctypes.data, source.ctypes.data if source.size else result.ctypes.data)
+            numpy.testing.assert_array_equal(result, source)
+            numpy.testing.assert_array_equal(numpy.from_dlpack(wrapped), source)
+        wrapped = self.engine.wrap(base)
+        rows = numpy.asarray(self.engine.call("rows", wrapped))
+        self.assertEqual((rows.ctypes.data, rows.strides), (base.ctypes.data, (32, 8)))
+        squares = self.engine.call("square", wrapped)
+        numpy.testing.assert_array_equal(numpy.asarray(squares), base * base)
+        self.assertEqual(numpy.asarray(squares).ctypes.data, numpy.asarray(squares).ctypes.data)
+        re, im, is_c64 = self.engine.call("parts", base)
+        numpy.testing.assert_array_equal([re.numpy(), im.numpy()], [base.real, base.imag])
+        self.assertTrue(is_c64)
+        self.assertEqual(squares.tolist(), (base * base).tolist())
+        self.assertEqual(squares.tobytes(), (base * base).tobytes())
+        with self.assertRaises(TypeError):
+            squares.view()
+
+    def test_complex_memory_outlives_its_engine(self):
+        for text in ("c64([1i, 2.0 + 3i])", "c64([1i, 2.0 + 3i]) * 1.0", "fft([1.0, 2.0])"):
+            engine = tsl.Engine()
+            expected = numpy.asarray(engine.run(text)).copy()
+            array = engine.run(text).numpy()
+            engine.close()
+            numpy.testing.assert_array_equal(array, expected)
+
+    def test_a_complex_file_is_computed_with_and_given_to_numpy(self):
+        values = (numpy.arange(9) ** 2 + 1j * (numpy.arange(9) % 4 + 1)).reshape(3, 3) + 5 * numpy.eye(3)
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/z.npy"
+            for dtype, tolerance in (("c8", 1e-4), ("c16", 1e-10)):
+                z = values.astype(dtype)
+                numpy.save(path, z)
+                engine = tsl.Engine(("files", "compile"))
+                results = engine.run(f"""
+                    let z = load("{path}")
+                    let gradient = grad(fn(z) = sum(abs(z @ z) ** 2))(z)
+                    let spectrum = fft(z)
+                    save("{folder}/spectrum.npy", spectrum)
+                    (z, z @ z, solve(z, z[0]), spectrum, gradient)""")
+                product = z @ z
+                wanted = (z, product, numpy.linalg.solve(z, z[0]), numpy.fft.fft(z),
+                          2 * (product @ z.conj().T + z.conj().T @ product))
+                for result, expected in zip(results, wanted):
+                    self.assertEqual(result.dtype, "c64" if dtype == "c8" else "c128")
+                    array = numpy.asarray(result)
+                    self.assertEqual(array.dtype, dtype)
+                    numpy.testing.assert_allclose(array, expected, rtol=tolerance)
+                for shared in (results[0], results[3]):  # views of one buffer, which are given as they are
+                    self.assertEqual(shared.numpy().ctypes.data, engine.call("real", shared).numpy().ctypes.data)
+                numpy.testing.assert_array_equal(numpy.load(f"{folder}/spectrum.npy"), results[3].numpy())
+
     def test_drawn_views_are_what_their_copies_are(self):
         seed = random.randrange(1 << 32)
         draw = random.Random(seed)
         for turn in range(1000):
-            dtype = draw.choice(("?", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8"))
+            dtype = draw.choice(("?", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "c8", "c16"))
             shape = [draw.choice((0, 1, 1, 2, 3, 5)) for _ in range(draw.choice((1, 1, 2, 2, 3, 4)))]
             base = (numpy.arange(numpy.prod([3 * size + 1 for size in shape])) % 50).astype(dtype)
             base = base.reshape([3 * size + 1 for size in shape])
@@ -82,7 +141,7 @@ class Arrays(unittest.TestCase):
         self.assertEqual(self.engine.tensor(Series()).tolist(), [0, 1, 2])
 
     def test_arrays_that_tsl_does_not_have_are_type_errors(self):
-        for source in (numpy.arange(3, dtype=">u2"), numpy.arange(3, dtype=">f4"), numpy.zeros(2, "c8"),
+        for source in (numpy.arange(3, dtype=">u2"), numpy.arange(3, dtype=">f4"), numpy.zeros(2, ">c8"),
                        numpy.array(["a"]), numpy.array([object()]), numpy.zeros(2, "M8[s]"), numpy.zeros(2, "i4,f4")):
             for call in (self.engine.tensor, self.engine.wrap, lambda x: self.engine.call("same", x)):
                 with self.assertRaises(TypeError) as caught:

@@ -9,6 +9,7 @@ import tsl
 _EDGE = 5  # rows and columns that are shown at each end
 _LARGEST_PICTURE = 4_000_000  # pixels
 _LEAST_SIDE = 16  # of a tensor that is taken for a picture
+_UNORDERED = ("bool", "c64", "c128")
 
 # Functions of TSL without names, which the variables of cells do not change.
 _PREVIEW = "fn(x, rows, columns) = map(fn(r) = map(fn(c) = x[r, c].item(), columns), rows)"
@@ -39,7 +40,7 @@ class Viewer:
     def _of_tensor(self, tensor):
         if not tensor.shape or 0 in tensor.shape:
             return {}
-        least, most = (None, None) if tensor.dtype == "bool" else self._range(tensor)
+        least, most = (None, None) if tensor.dtype in _UNORDERED else self._range(tensor)
         if _is_picture(tensor, least, most):
             return {"image/png": self._saved(self._pixels(tensor), ".png")}
         return {"text/html": self._table(tensor, least, most)}
@@ -96,4 +97,4 @@ def _indices(shown):
 
 
 def _number(value):
-    return f"{value:.4g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{value:.4g}" if isinstance(value, (float, complex)) else str(value).lower() if isinstance(value, bool) else str(value)
