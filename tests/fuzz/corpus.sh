@@ -9,8 +9,8 @@ find tests/lang tests/tiers -maxdepth 1 -name '*.tsl' -size -4k -exec cp {} "$fo
 "$tsl" --device cpu -e "
 let folder = \"$folder/files/\"
 save(folder + \"0.npy\", reshape(arange(6), [2, 3]))
-save(folder + \"1.npz\", {a: f32(arange(3)), b: ones([2, 2])})
-save(folder + \"2.safetensors\", {a: f16(arange(3)), b: ones([2, 2])})
+save(folder + \"1.npz\", {a: f32(arange(3)), b: ones([2, 2]), c: c128([1i, 2.0])})
+save(folder + \"2.safetensors\", {a: f16(arange(3)), b: ones([2, 2]), c: c64([1i]), d: [c128([1i]), 2i]})
 save(folder + \"3.json\", {a: [1, 2.5, nil, true], b: \"text\"})
 save(folder + \"4.csv\", {a: [1, nil], b: [0.5, 2.0], c: [\"x\", \"y, \\\"z\\\"\"], d: [true, false]})
 save(folder + \"5.png\", u8(reshape(arange(36), [4, 3, 3])))

@@ -316,7 +316,21 @@ std::string Expressions::elementwise(const std::string& dtype, const Extents& sh
   return is_float_name(dtype) ? floating(dtype, shape, depth) : whole(dtype, shape, depth);
 }
 
+/// Makes real numbers of complex ones.
+std::string Expressions::of_complex(const std::string& dtype, const Extents& shape, int depth) {
+  const std::string part = dtype == "f64" ? "f64" : "f32", name = dtype == "f64" ? "c128" : "c64";
+  const auto z = [&] {
+    const std::string re = tensor(part, shape, depth - 1);
+    if (random_.chance(20)) return fmt::format("full({}, 0.5 - 2i, dtype: {})", to_text(shape), name);
+    return random_.chance(30) ? fmt::format("{}({})", name, re)
+                              : fmt::format("complex({}, {})", re, tensor(part, shape, depth - 2));
+  };
+  const std::string form = random_.pick({"({} * {})", "({} - conj({}))", "({} + 1i * {})", "where(true, {}, {})"});
+  return fmt::format("{}({}({}))", dtype, random_.pick({"real", "imag"}), fmt::format(fmt::runtime(form), z(), z()));
+}
+
 std::string Expressions::floating(const std::string& dtype, const Extents& shape, int depth) {
+  if (random_.chance(4)) return of_complex(dtype, shape, depth);
   auto x = [&] { return tensor(dtype, shape, depth - 1); };
   auto y = [&] { return tensor(dtype, broadcastable(shape), depth - 1); };
   switch (random_.below(14)) {

@@ -73,6 +73,7 @@ class Expressions {
   std::string variable(const std::string& dtype, const Extents& shape);
   std::string of_constants(const std::string& dtype, const Extents& shape);
   std::string elementwise(const std::string& dtype, const Extents& shape, int depth);
+  std::string of_complex(const std::string& dtype, const Extents& shape, int depth);
   std::string floating(const std::string& dtype, const Extents& shape, int depth);
   std::string whole(const std::string& dtype, const Extents& shape, int depth);
   std::string boolean(const Extents& shape, int depth);
