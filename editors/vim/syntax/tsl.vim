@@ -16,11 +16,11 @@ syn keyword tslType u8
 syn keyword tslBuiltin abs acos acosh add all allclose aminmax angle any append_text arange argmax
 syn keyword tslBuiltin argmin args argsort argwhere array_split asin asinh assert associative_scan atan atan2 atanh
 syn keyword tslBuiltin atleast_1d atleast_2d atleast_3d attention average avg_pool1d avg_pool2d avg_pool3d bartlett bench bernoulli beta
-syn keyword tslBuiltin betaln bincount bit_and bit_not bit_or bit_xor blackman block_diag broadcast_rank broadcast_tensors bucketize c128
-syn keyword tslBuiltin c64 capitalize categorical cbrt cdist ceil center choice cholesky chr chunk clamp
-syn keyword tslBuiltin clock comb complex concat cond conj conv conv2d conv_transpose convolve convolve2d copysign
-syn keyword tslBuiltin corrcoef correlate cos cosh count count_nonzero counters cov cross cross_entropy cummax cummin
-syn keyword tslBuiltin cumprod cumsum cumulative_trapezoid dct decode default_dtype deg2rad det detrend diag diagflat diagonal
+syn keyword tslBuiltin betaln bincount bit_and bit_not bit_or bit_xor blackman block_diag breakpoint broadcast_rank broadcast_tensors bucketize
+syn keyword tslBuiltin c128 c64 capitalize categorical cbrt cdist ceil center choice cholesky chr chunk
+syn keyword tslBuiltin clamp clock comb complex concat cond conj conv conv2d conv_transpose convolve convolve2d
+syn keyword tslBuiltin copysign corrcoef correlate cos cosh count count_nonzero counters cov cross cross_entropy cummax
+syn keyword tslBuiltin cummin cumprod cumsum cumulative_trapezoid dct decode deg2rad det detrend diag diagflat diagonal
 syn keyword tslBuiltin dict diff difference digamma digitize div dot dstack eig eig_of_pairs eig_pairs eigh
 syn keyword tslBuiltin eigh_of_pairs eigvals eigvalsh einsum embedding empty encode endswith enumerate env eprint eq
 syn keyword tslBuiltin erf erfc erfinv error exchange_ranks exists exit exp exp2 expand explain expm
