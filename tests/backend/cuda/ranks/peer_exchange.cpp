@@ -11,13 +11,12 @@ TEST_CASE("exchanges and sums over peer memory compile") {
   const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc(why);
   if (!nvrtc) TSL_SKIP(why);
   std::vector<CudaKernel> kernels = {peer_exchange_kernel()};
-  for (const char* const dtype : {"u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"}) {
+  for (const char* const dtype : {"i8", "bf16", "f64"}) {
     kernels.push_back(peer_sum_kernel(dtype));
     kernels.push_back(row_sum_kernel(dtype));
   }
   for (const CudaKernel& kernel : kernels) {
     CAPTURE(kernel.text.body);
-    for (const char* const arch : {"sm_75", "sm_90"})
-      CHECK_FALSE(compile_only(*nvrtc, {kernel.name(), kernel.source()}, arch).empty());
+    CHECK_FALSE(compile_only(*nvrtc, {kernel.name(), kernel.source()}, "sm_75").empty());
   }
 }
