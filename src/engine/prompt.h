@@ -32,6 +32,8 @@ class Prompt {
   void show_with(Value function) { show_ = std::move(function); }
   /// Makes `_` a name of the value in later entries.
   void set_last(Value value);
+  /// Sets the dtype of floats in later entries, as `use` does.
+  void use(DType reals) { reals_ = reals; }
   /// Forgets all that entries have declared. Functions that other values hold go on to work.
   void reset();
   /// Assigns a variable, as `var name = value` would. Throws Failure (name) for what is no name.

@@ -38,6 +38,7 @@ void StoppedProgram::show_variables() {
     if (*name != "_") prompt.declare(name, *outer_->find(name));
   }
   if (frames_.empty()) return;
+  prompt.use(engine_.interpreter().frames()[frames_[at_]].proto->reals);
   const std::vector<LiveVariable> variables = engine_.interpreter().variables_of(frames_[at_]);
   std::vector<std::pair<Name, Value>> copies;  // entries move what the variables refer to
   for (const LiveVariable& each : variables) {

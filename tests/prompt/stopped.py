@@ -112,6 +112,11 @@ class Stopped(unittest.TestCase):
         self.assertEqual((output.count("stopped in"), code), (1, 0))
         self.assertIn("\n5\n", output)
 
+    def test_entries_compute_as_the_file_of_the_call_says(self):
+        for first, dtype in (("use f64\n", "f64"), ("", "f32")):
+            output, _, _ = self.run_program(first + "fn f() { breakpoint() }\nf()\n", ("zeros([1]).dtype",))
+            self.assertIn(f"\n{dtype}\n", output)
+
     def test_commands_need_a_stopped_program(self):
         for command in (":up", ":down", ":where", ":continue"):
             result = subprocess.run([TSL, "-i"], input=command + "\n", text=True, capture_output=True, timeout=60)
