@@ -27,6 +27,11 @@ expect 'cuda:0' "$(run "$where")"
 expect 'cuda:0' "$(run "$where")"
 expect 'cuda:0' "$(NULL_DRIVER_COMPUTE=75 run "$where")"
 
+# Rows of a file are where tensors are made, wherever their places are.
+rows="save(\"$folder/rows.npy\", ones([4, 2], device: \"cpu\")); print(load_rows(\"$folder/rows.npy\", arange(2, device: \"cpu\")).device)"
+expect 'cuda:0' "$(run "$rows" --no-compile)"
+expect 'cuda:0' "$(run "$rows" --compile)"
+
 # A GPU or a driver that is too old is as good as none; one line says so, unless a device was asked for.
 line='tsl: tensors are on the CPU: null is too old: it is of compute capability 7.0, and TSL needs 7.5 or newer*'
 expect "$line"$'\ncpu' "$(NULL_DRIVER_COMPUTE=70 run "$where")"

@@ -57,7 +57,8 @@ Value run_load_rows(Context& context, std::span<Value> args) {
   const StoredTensor stored = stored_tensor(context, path, args[2]);
   if (stored.shape.empty())
     fail_argument(ErrorName::shape_mismatch, "path", fmt::format("load_rows: the tensor of '{}' has no rows", path));
-  const Device device = args[3].is_nil() ? context.ops().device() : expect_device(context, args[3], "the device");
+  const Device device =
+      args[3].is_nil() ? context.runtime().default_device() : expect_device(context, args[3], "the device");
   const Placement placement(context.ops(), device);
   const Tensor host = places_of(context, args[1]);
   const std::vector<int64_t> places = checked_places(host, stored.shape[0]);

@@ -137,7 +137,9 @@ void divide_into_phases(TilePlan& tiles) {
       define(step);
     }
     const auto* store = step.as<Store>();
-    tiles.has_row_results |= step.level == Level::total || (store && step.level == Level::row);
+    const auto* map = step.as<Map>();
+    const bool may_fail = step.is<Gather>() || (map && map->fallible);  // also if nothing reads the result
+    tiles.has_row_results |= step.level == Level::total || (step.level == Level::row && (store || may_fail));
     if ((step.level != Level::full && !step.reduces_rows()) || step.is<Fill>()) continue;
     if (store) {
       const Step* source = definition[store->src];

@@ -65,7 +65,7 @@ struct TilePlan {
   int64_t operations = 0;           // steps per element, before chains are formed
   bool stores_number = false;       // writes one host number: its two steps need no tile
   bool has_streams = false;         // stores past the caches
-  bool has_row_results = false;     // of long rows: values of a row are stored or reduced
+  bool has_row_results = false;     // of long rows: values of a row are stored or reduced, or may fail
 
   /// Returns the size of the kernel in element-operations.
   int64_t work() const { return loops.rows * loops.row_length * operations; }
