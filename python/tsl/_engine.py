@@ -308,7 +308,7 @@ class Engine:
                 self._release(result)
                 raise
             self._check(status)
-            return self._to_python(result) if convert else self._to_value(result)
+            return self._to_python(result) if convert else self._to_value(result, self._kind(result))
 
     def _interrupt(self):
         """Interrupts the run, from any thread, and remembers it."""
@@ -534,15 +534,15 @@ class Engine:
         """Makes a value of Python, and takes over the handle."""
         kind = self._kind(handle)
         if kind in (lib.TENSOR, lib.FUNCTION, lib.MODULE, lib.DTYPE, lib.RANGE):
-            return self._to_value(handle)
+            return self._to_value(handle, kind)
         try:
             return self._read(kind, handle)
         finally:
             self._release(handle)
 
-    def _to_value(self, handle):
+    def _to_value(self, handle, kind):
         """Makes a reference, and takes over the handle."""
-        return {lib.TENSOR: Tensor, lib.FUNCTION: Function}.get(self._kind(handle), Value)(self, handle)
+        return {lib.TENSOR: Tensor, lib.FUNCTION: Function}.get(kind, Value)(self, handle)
 
     def _kind(self, handle):
         kind = c_int()

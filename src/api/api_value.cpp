@@ -187,9 +187,9 @@ tsl_status tsl_get_int(tsl_engine engine, tsl_value value, int64_t* result) {
   });
 }
 
-double tsl::api::number_of(Host& host, const Value& value) {
+double tsl::api::number_of(Host& host, const Value& value, const char* expected) {
   const Value v = element_of(host, value);
-  if (!v.is_number()) wrong_kind(v, "a float");
+  if (!v.is_number()) wrong_kind(v, expected);
   return v.is(Tag::real) ? v.real() : static_cast<double>(v.integer());
 }
 
@@ -201,9 +201,7 @@ tsl_status tsl_get_complex(tsl_engine engine, tsl_value value, double* re, doubl
   return read(engine, value, re, [=](Host& host, const Value& given) {
     require_pointer(im, "im");
     const auto number = [&](bool is_imaginary) {
-      const Value v = element_of(host, complex_part(given, is_imaginary));
-      if (!v.is_number()) wrong_kind(v, "a complex number");
-      return v.is(Tag::real) ? v.real() : static_cast<double>(v.integer());
+      return number_of(host, complex_part(given, is_imaginary), "a complex number");
     };
     const double first = number(false);
     *im = number(true);

@@ -141,8 +141,8 @@ class Host {
   std::atomic<Export*> ended_exports_{nullptr};
 };
 
-/// Reads a number, or the element of a tensor of rank 0. Throws Misuse for another value.
-double number_of(Host& host, const Value& value);
+/// Reads a number, or the element of a tensor of rank 0. Throws Misuse for another value than was `expected`.
+double number_of(Host& host, const Value& value, const char* expected = "a float");
 
 inline constexpr const char* kTitle = "<host>";  // of reports
 

@@ -134,14 +134,11 @@ void Engine::stop(const Error* error) {
   if (!stopped || is_stopped_) return;
   options_.compile_all = options_.compile_annotated = false;
   options_.has_stopped = true;
-  is_stopped_ = true;
-  try {
-    stopped(error);
-  } catch (...) {
-    is_stopped_ = false;
-    throw;
-  }
-  is_stopped_ = false;
+  struct Stopped {
+    bool& is_stopped;
+    ~Stopped() { is_stopped = false; }
+  } const until_it_goes_on{is_stopped_ = true};
+  stopped(error);
 }
 
 void Engine::show_progress(std::function<void(std::string_view)> write) {

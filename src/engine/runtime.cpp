@@ -457,7 +457,8 @@ report::MemoryLedger& EngineRuntime::memory() {
 /// Adds who holds the memory to an error that memory is lacking, unless there is not enough of it for the notes. Stops
 /// the program at an error that nothing catches.
 void EngineRuntime::failed(Failure& failure) {
-  if (const auto* const lacking = dynamic_cast<const OutOfMemory*>(&failure)) {
+  const bool is_of_memory = failure.error().kind() == ErrorKind::memory;
+  if (const auto* const lacking = is_of_memory ? dynamic_cast<const OutOfMemory*>(&failure) : nullptr) {
     try {
       add_memory_notes(failure.error(), lacking->device);
     } catch (const std::exception&) {}

@@ -4,10 +4,10 @@
 #include <iostream>
 #include <optional>
 
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/error_names.h"
+#include "base/error.h"
+#include "builtins/builtins.h"
 #include "drawing/braille.h"
 #include "engine/engine.h"
 #include "engine/prompt.h"
@@ -110,11 +110,7 @@ void stop_program(Engine& engine, bool color, const Error* error, const std::fun
   SessionState state{engine, &program};
   std::optional<int> code = run_entries(state, color, show);
   if (program.ends_program) code = 0;
-  if (!code) return;
-  Error ending{ErrorName::program_exit, fmt::format("the program ended with exit code {}", *code), {}, {}, {}};
-  ending.exit_code = static_cast<uint8_t>(*code);
-  ending.is_final = true;
-  throw Failure(std::move(ending));
+  if (code) exit_program(engine, *code);
 }
 
 }  // namespace tsl::prompt
