@@ -188,7 +188,8 @@ def binary_result(name, a, b):
             return "exact", dtype, ARITHMETIC[name][1](x, y).astype(INTS[dtype])
         if name == "pow":
             return "pow", dtype, round_to(dtype, np.power(x.astype(LONG), y.astype(LONG)))
-        return "exact", dtype, in_floats(ARITHMETIC[name][1], dtype, x, y)
+        is_bound = name in ("minimum", "maximum") and dtype != "f64"
+        return "bound" if is_bound else "exact", dtype, in_floats(ARITHMETIC[name][1], dtype, x, y)
 
 
 def text_of(rng, name, a, b):
@@ -311,8 +312,9 @@ def choice_sections(rng, dtypes=DTYPES):
                 d = np.where(d < low, np.array(low, d.dtype), d)
             if high is not None:
                 d = np.where(d > high, np.array(high, d.dtype), d)
-            s.case("exact", f"clamp({x.text}, {given})", (dtype, d))
-            s.case("exact", f"clamp({x.text}[::-1], {given})", (dtype, d[::-1]))
+            tolerance = "bound" if is_float(dtype) and dtype != "f64" else "exact"
+            s.case(tolerance, f"clamp({x.text}, {given})", (dtype, d))
+            s.case(tolerance, f"clamp({x.text}[::-1], {given})", (dtype, d[::-1]))
         s.error("shape", f"where({c.text}[:2], {x.text}, {y.text})")
         yield s
 

@@ -1,6 +1,4 @@
 #!/usr/bin/env python3
-"""Makes the case files of the oracle: generate.py [PART...]. Needs numpy, mpmath, ml_dtypes, torch and onnx."""
-"""Makes the case files of the oracle: generate.py [PART...]. Needs numpy, scipy, mpmath, ml_dtypes and onnx."""
 """Makes the case files of the oracle: generate.py [PART...]. Needs numpy, scipy, mpmath, ml_dtypes, onnx and torch."""
 
 import importlib

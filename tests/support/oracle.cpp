@@ -170,8 +170,10 @@ OracleTolerances::OracleTolerances(const std::string& path) {
     std::string name, kind;
     OracleTolerance row;
     words >> name >> kind >> row.units[0] >> row.units[1] >> row.units[2] >> row.units[3];
-    if (!words || (kind != "each" && kind != "greatest")) throw std::runtime_error("tolerances.txt: " + line);
+    if (!words || (kind != "each" && kind != "greatest" && kind != "zeros"))
+      throw std::runtime_error("tolerances.txt: " + line);
     row.of_greatest = kind == "greatest";
+    row.any_zero = kind == "zeros";
     rows_[name] = row;
   }
 }
@@ -263,6 +265,7 @@ std::string difference(Context& context, const Value& got, const OracleValue& re
     unit = unit_of(x.dtype(), greatest);
   }
   for (size_t i = 0; i < mine.size(); ++i) {
+    if (tolerance.any_zero && on_gpu && mine[i].real == 0 && theirs[i].real == 0) continue;
     if (agree(x.dtype(), mine[i], theirs[i], units, unit, slack)) continue;
     return fmt::format("element {} of {} is {} instead of {} ({:x}, {:x})", i, describe(x), mine[i].real,
                        theirs[i].real, mine[i].bits, theirs[i].bits);

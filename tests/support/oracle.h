@@ -44,6 +44,7 @@ std::vector<OracleSection> read_oracle(const std::string& path);
 /// How far a result may be from its reference, for each dtype in units of the last place.
 struct OracleTolerance {
   bool of_greatest = false;  // units of the last place of the greatest reference, not of each
+  bool any_zero = false;     // on a GPU, 0 may be -0
   double units[4] = {};      // f16 and bf16, f32, f64; [3]: f32 on a GPU
 };
 
