@@ -52,18 +52,22 @@ if(NOT TSL_LIBEDIT STREQUAL "OFF")
     message(STATUS "No libedit (Debian: libedit-dev): the prompt reads plain lines.")
   endif()
 endif()
-# cblas.h is in several packages; the one beside openblas_config.h is OpenBLAS's own. Of its library, TSL takes the archive that
-# is built without threads: backend/cpu/CMakeLists.txt makes a private copy of its functions.
-tsl_require_files(OpenBLAS::Headers openblas_config.h "" libopenblas-serial-dev openblas-serial openblas openblas-pthread)
-find_library(TSL_OPENBLAS_ARCHIVE libopenblas.a PATH_SUFFIXES openblas-serial openblas
-             DOC "OpenBLAS as a static library without threads")
-if(NOT TSL_OPENBLAS_ARCHIVE)
-  message(FATAL_ERROR "libopenblas.a was not found (Debian: apt-get install libopenblas-serial-dev).")
-endif()
-execute_process(COMMAND ${CMAKE_AR} t ${TSL_OPENBLAS_ARCHIVE} OUTPUT_VARIABLE members)
-if(members MATCHES "blas_server")
-  message(FATAL_ERROR "${TSL_OPENBLAS_ARCHIVE} has threads of its own. Set TSL_OPENBLAS_ARCHIVE to one that has none "
-                      "(Debian: apt-get install libopenblas-serial-dev).")
+# Without OpenBLAS, products are those of TSL's own kernels, and there is no LAPACK: linear algebra says so.
+option(TSL_OPENBLAS "Compute factorisations and small products by OpenBLAS" ON)
+if(TSL_OPENBLAS)
+  # cblas.h is in several packages; the one beside openblas_config.h is OpenBLAS's own. Of its library, TSL takes the archive that
+  # is built without threads: backend/cpu/CMakeLists.txt makes a private copy of its functions.
+  tsl_require_files(OpenBLAS::Headers openblas_config.h "" libopenblas-serial-dev openblas-serial openblas openblas-pthread)
+  find_library(TSL_OPENBLAS_ARCHIVE libopenblas.a PATH_SUFFIXES openblas-serial openblas
+               DOC "OpenBLAS as a static library without threads")
+  if(NOT TSL_OPENBLAS_ARCHIVE)
+    message(FATAL_ERROR "libopenblas.a was not found (Debian: apt-get install libopenblas-serial-dev).")
+  endif()
+  execute_process(COMMAND ${CMAKE_AR} t ${TSL_OPENBLAS_ARCHIVE} OUTPUT_VARIABLE members)
+  if(members MATCHES "blas_server")
+    message(FATAL_ERROR "${TSL_OPENBLAS_ARCHIVE} has threads of its own. Set TSL_OPENBLAS_ARCHIVE to one that has none "
+                        "(Debian: apt-get install libopenblas-serial-dev).")
+  endif()
 endif()
 # How ranks exchange bytes: a module of its own, which only programs of several ranks load. Without it there are none.
 set(TSL_GLOO AUTO CACHE STRING "Let programs have several ranks, by the library Gloo: ON, OFF, or AUTO (if it is found)")

@@ -390,6 +390,17 @@ part_aarch64() {
   tests/machines/aarch64.sh build/release/tsl build/aarch64 "$folder/root"
 }
 
+# plain: a build without OpenBLAS, CUDA, Gloo and libedit passes all tests that need no LAPACK, and says what is missing
+part_plain() {
+  build plain -DCMAKE_BUILD_TYPE=Release -DTSL_OPENBLAS=OFF -DTSL_CUDA=OFF -DTSL_GLOO=OFF -DTSL_LIBEDIT=OFF -- \
+    tsl test_backend_cpu test_tensor test_graph test_exec
+  local room
+  for room in backend_cpu tensor graph exec; do
+    build/plain/tests/test_$room "~[random]~[matrix]~[corpus]~[threads]~[cuda]~[fill]"
+  done
+  tests/machines/without_openblas.sh build/plain/tsl tests/lang/*.tsl
+}
+
 # pypi: kernels compile where there is no CUDA Toolkit, with NVIDIA's packages of PyPI (as root, which hides the toolkit)
 part_pypi() {
   if ((EUID != 0)); then

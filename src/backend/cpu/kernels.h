@@ -235,7 +235,8 @@ struct ConvPlane {
 };
 
 struct ConvKernels {
-  size_t lanes = 0;  // elements of a vector
+  size_t lanes = 0;       // elements of a vector
+  bool is_fused = false;  // a product that is added to a sum is not rounded
   /// out[r][c] = sum of w[r][l] * in[l][c] over l < depth, in order, or adds it; for r < rows, c < vectors * lanes.
   void (*multiply)(int rows, int vectors, void* out, ptrdiff_t out_row, const void* w, ptrdiff_t w_row, const void* in,
                    ptrdiff_t in_row, size_t depth, bool adds) = nullptr;

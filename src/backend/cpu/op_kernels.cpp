@@ -190,7 +190,11 @@ void run_op(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunStat
   for (const auto& [op, kernel_of_op] : kRows) {
     if (op == run.node.op) return kernel_of_op(run);
   }
-  fail(ErrorName::no_kernel, "the CPU has no kernel for {}", run.node.def().name);
+  std::string refusals;
+  for (const exec::KernelCandidate& row : backend.rows().candidates(run.node, "")) {
+    if (!row.refusal.empty()) refusals += fmt::format("; {}: {}", row.name, row.refusal);
+  }
+  fail(ErrorName::no_kernel, "the CPU has no kernel for {}{}", run.node.def().name, refusals);
 }
 
 namespace {

@@ -1,5 +1,6 @@
 // Panels of matrix products: the same for any number of threads, and each within what BLAS takes.
-#include "backend/cpu/libraries/blas.h"
+#if defined(TSL_OPENBLAS)
+#include "backend/cpu/products/blas.h"
 
 #include <algorithm>
 #include <array>
@@ -105,10 +106,11 @@ TEST_CASE("no call of BLAS has an extent or a stride beyond the largest", "[blas
           CAPTURE(m, n, k, transpose_a, transpose_b, gap);
           const Panels panels = panels_of(example.product, kMost);
           for (int64_t i = 0; i < panels.size(); ++i) CHECK((panels[i].rows <= kMost && panels[i].columns <= kMost));
-          multiply<double>(example.product, pool, kMost);
+          multiply_by_blas<double>(example.product, pool, kMost);
           CHECK(example.count_wrong() == 0);
         }
       }
     }
   }
 }
+#endif

@@ -288,6 +288,7 @@ template <class T> void fold(void* to, const void* from, size_t count) {
 
 template <class T> void add_to(ConvKernels& kernels) {
   kernels.lanes = kLanes<T>;
+  kernels.is_fused = kIsFused;
   kernels.multiply = multiply<T>;
   kernels.gather = gather<T>;
   kernels.filter = filter<T>;

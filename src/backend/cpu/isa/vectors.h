@@ -5,6 +5,8 @@
 
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace tsl::cpu::TSL_ISA {
@@ -33,6 +35,12 @@ template <class T> Vector<T> load(const T* from) {
 template <class T> void store(T* to, Vector<T> v) { *reinterpret_cast<typename UnalignedOf<T>::Type*>(to) = v; }
 template <class T> Vector<T> all_of(T value) { return value - Vector<T>{}; }
 
+#if defined(__AVX2__) || (defined(__ARM_NEON) && defined(__aarch64__))
+constexpr bool kIsFused = true;  // whether multiply_add() rounds once
+#else
+constexpr bool kIsFused = false;
+#endif
+
 /// Returns a * b + c, rounded once where the machine can.
 template <class V> V multiply_add(V a, V b, V c) {
 #if defined(__AVX512F__)
@@ -41,6 +49,9 @@ template <class V> V multiply_add(V a, V b, V c) {
 #elif defined(__AVX2__)
   if constexpr (sizeof(a[0]) == sizeof(float)) return _mm256_fmadd_ps(a, b, c);
   if constexpr (sizeof(a[0]) == sizeof(double)) return _mm256_fmadd_pd(a, b, c);
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+  if constexpr (sizeof(a[0]) == sizeof(float)) return vfmaq_f32(c, a, b);
+  if constexpr (sizeof(a[0]) == sizeof(double)) return vfmaq_f64(c, a, b);
 #else
   return a * b + c;
 #endif

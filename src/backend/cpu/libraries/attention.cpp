@@ -3,16 +3,13 @@
 
 #include "tensor/rows/attention.h"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "backend/cpu/libraries/blas.h"
-#include "backend/cpu/libraries/gemm.h"
 #include "backend/cpu/libraries/libraries.h"
-#include "backend/cpu/libraries/tile_products.h"
+#include "backend/cpu/products/on_thread.h"
+#include "backend/cpu/products/thread_memory.h"
 #include "base/run_watch.h"
 #include "exec/matrix_layout.h"
 #include "graph/plan.h"
@@ -38,19 +35,14 @@ struct Range {
   int64_t size() const { return end - first; }
 };
 
-int blas_int(int64_t x) { return static_cast<int>(std::max<int64_t>(x, 1)); }
-
 struct AttentionExtents {
   int64_t m, n, k;
 };
-/// c = a @ b, or adds it; each thread needs a BlasMemory.
+/// c = a @ b, or adds it; each thread needs a ThreadMemory.
 template <class A>
 void multiply(const KernelTable& table, AttentionExtents e, const Matrix& a, const Matrix& b, A* c, bool adds) {
   const Product product{1, e.m, e.n, e.k, a, b, reinterpret_cast<std::byte*>(c)};
-  if (suits_tiles(product, table)) return multiply_tiles<A>(product, tile_kernels<A>(table), adds);
-  gemm(a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans, static_cast<int>(e.m),
-       static_cast<int>(e.n), static_cast<int>(e.k), reinterpret_cast<const A*>(a.data), blas_int(a.stride),
-       reinterpret_cast<const A*>(b.data), blas_int(b.stride), A(adds), c, blas_int(e.n));
+  multiply_on_thread<A>(product, table, adds);
 }
 template <class A> Matrix matrix_of(const A* data, int64_t stride, bool transposed) {
   return {reinterpret_cast<const std::byte*>(data), transposed, stride, {}};
@@ -186,7 +178,7 @@ template <class A> class ForwardKernel final : public AttentionKernel<A> {
   void run(const exec::OpCall& call) override {
     const AttentionForm& form = this->form();
     this->for_each(form.batch * form.heads * this->row_blocks(), this->work(), [&](int64_t item, int worker) {
-      const BlasMemory memory;
+      const ThreadMemory memory;
       compute(call, item / this->row_blocks(), this->row_block(item % this->row_blocks()),
               call.workspace + static_cast<uint64_t>(worker) * bytes_each());
     });
@@ -261,7 +253,7 @@ template <class A> class GradientKernel final : public AttentionKernel<A> {
       sum_deltas(call, memory, item / this->row_blocks(), this->row_block(item % this->row_blocks()), worker);
     });
     this->for_each(form.batch * form.groups * pieces_, this->work(), [&](int64_t item, int worker) {
-      const BlasMemory blas;
+      const ThreadMemory blas;
       compute(call, memory, item / pieces_, item % pieces_, worker);
     });
     if (!call.results[0] || is_direct()) return;

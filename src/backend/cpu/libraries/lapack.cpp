@@ -35,7 +35,7 @@ using namespace lapack;
 namespace {
 
 bool factorise(int n, double* a) {
-  const BlasMemory memory;
+  const ThreadMemory memory;
   int info = 0;
   dpotrf_("U", &n, a, &n, &info);
   return info == 0;
@@ -46,7 +46,7 @@ int64_t double_workspace(int64_t n) { return 1 + 6 * n + 2 * n * n; }
 int64_t int_workspace(int64_t n) { return 3 + 5 * n; }
 
 bool decompose(int n, double* a, double* values, double* work, int* ints) {
-  const BlasMemory memory;
+  const ThreadMemory memory;
   const int doubles = static_cast<int>(double_workspace(n)), count = static_cast<int>(int_workspace(n));
   int info = 0;
   dsyevd_("V", "U", &n, a, &n, values, work, &doubles, ints, &count, &info);
@@ -54,12 +54,12 @@ bool decompose(int n, double* a, double* values, double* work, int* ints) {
 }
 
 void solve(bool upper, bool transposed, int n, int columns, const float* a, int stride, float* x) {
-  const BlasMemory memory;
+  const ThreadMemory memory;
   cblas_strsm(CblasRowMajor, CblasLeft, upper ? CblasUpper : CblasLower, transposed ? CblasTrans : CblasNoTrans,
               CblasNonUnit, n, columns, 1, a, stride, x, columns);
 }
 void solve(bool upper, bool transposed, int n, int columns, const double* a, int stride, double* x) {
-  const BlasMemory memory;
+  const ThreadMemory memory;
   cblas_dtrsm(CblasRowMajor, CblasLeft, upper ? CblasUpper : CblasLower, transposed ? CblasTrans : CblasNoTrans,
               CblasNonUnit, n, columns, 1, a, stride, x, columns);
 }
@@ -176,7 +176,7 @@ template <class T> class TriangularKernel final : public exec::OpKernel {
 
 /// Returns LU factors in place of the columns of a matrix. False: an element of the diagonal is 0.
 bool factorise_lu(Extents extents, double* columns, int* pivots) {
-  const BlasMemory memory;
+  const ThreadMemory memory;
   const int m = static_cast<int>(extents.rows), n = static_cast<int>(extents.columns);
   int info = 0;
   dgetrf_(&m, &n, columns, &m, pivots, &info);
@@ -211,7 +211,7 @@ template <class T> class SolveKernel final : public FactorisationKernel {
   }
 
   static void solve(int n, int columns, const double* factors, const int* pivots, double* x) {
-    const BlasMemory memory;
+    const ThreadMemory memory;
     int info = 0;
     dgetrs_("N", &n, &columns, factors, &n, pivots, x, &n, &info);
   }
@@ -275,7 +275,7 @@ template <class T> class QrKernel final : public FactorisationKernel {
     const int m = static_cast<int>(rows), n = static_cast<int>(columns), k = static_cast<int>(extents().least()),
               inner = static_cast<int>(inner_), doubles = static_cast<int>(kBlock * most);
     int info = 0;
-    const BlasMemory memory;
+    const ThreadMemory memory;
     if (k > 0) dgeqrf_(&m, &n, matrix, &m, factors, work, &doubles, &info);
     if (T* const upper = result<T>(call, 1, i * inner_ * columns)) {
       for_each(inner_, columns, [&](int64_t row, int64_t column) {
@@ -351,7 +351,7 @@ template <class T> class SvdKernel final : public FactorisationKernel {
                   *const work = values + least;
     int* const ints = reinterpret_cast<int*>(work + work_);
     std::copy_n(in, rows * columns, matrix);
-    const BlasMemory memory;
+    const ThreadMemory memory;
     if (!decompose(extents(), is_complete_, matrix, values, vh, u, work, static_cast<int>(work_), ints))
       return (*call.report)(i, i);
     write(u, size_of_u, result<T>(call, 0, i * size_of_u));
@@ -423,7 +423,7 @@ template <class T> class EigKernel final : public FactorisationKernel {
 
   /// Overwrites the matrix; the memory behind `im` is LAPACK's.
   static bool decompose_general(int n, double* columns, double* re, double* im, double* vectors) {
-    const BlasMemory memory;
+    const ThreadMemory memory;
     const int one = 1, work_size = static_cast<int>(kWork) * n;
     int info = 0;
     dgeev_("N", "V", &n, columns, &n, re, im, nullptr, &one, vectors, &n, im + n, &work_size, &info);

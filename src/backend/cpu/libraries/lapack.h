@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "backend/cpu/libraries/blas.h"
+#include "backend/cpu/products/thread_memory.h"
 #include "backend/cpu/threads.h"
 #include "base/run_watch.h"
 #include "exec/matrix_layout.h"

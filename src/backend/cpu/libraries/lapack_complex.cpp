@@ -95,7 +95,7 @@ template <class T> class LuKernel final : public FactorisationKernel {
                     result<int64_t>(call, 2, i * rows));
   }
   void factorise(Complex* factors, int* pivots) const {
-    const BlasMemory memory;
+    const ThreadMemory memory;
     const int m = static_cast<int>(extents().rows), n = static_cast<int>(extents().columns);
     int info = 0;
     zgetrf_(&m, &n, factors, &m, pivots, &info);
@@ -133,7 +133,7 @@ template <class T> class QrKernel final : public FactorisationKernel {
     const int m = static_cast<int>(rows), n = static_cast<int>(columns), k = static_cast<int>(extents().least()),
               columns_of_result = static_cast<int>(inner), count = static_cast<int>(kBlock * memory.most);
     int info = 0;
-    const BlasMemory blas;
+    const ThreadMemory blas;
     if (k > 0) zgeqrf_(&m, &n, memory.matrix, &m, memory.factors, memory.work, &count, &info);
     if (T* const upper = result<T>(call, 1, 2 * i * inner * columns)) {
       for_each(inner, columns, [&](int64_t row, int64_t column) {
@@ -214,7 +214,7 @@ template <class T> class SvdKernel final : public FactorisationKernel {
     const T* const in = operand<T>(call, 0, 2 * i * extents().elements());
     if (!are_finite(in, extents().elements())) return (*call.report)(i, i);
     for (int64_t k = 0; k < extents().elements(); ++k) memory.matrix[k] = pair_at(in, k);
-    const BlasMemory blas;
+    const ThreadMemory blas;
     if (!decompose(extents(), is_complete_, memory.matrix, memory.values, memory.vh, memory.u, memory.work,
                    static_cast<int>(memory.work_count), memory.real_work, memory.ints))
       return (*call.report)(i, i);
@@ -279,7 +279,7 @@ template <class T> class EighKernel final : public FactorisationKernel {
   }
 
   static bool decompose(int n, const Memory& memory) {
-    const BlasMemory blas;
+    const ThreadMemory blas;
     const int work_count = static_cast<int>(memory.work_count), real_count = static_cast<int>(memory.real_count),
               int_count = static_cast<int>(memory.int_count);
     int info = 0;
@@ -323,7 +323,7 @@ template <class T> class EigKernel final : public FactorisationKernel {
   }
 
   static bool decompose(int n, const Memory& memory) {
-    const BlasMemory blas;
+    const ThreadMemory blas;
     const int one = 1, work_count = static_cast<int>(kBlock + 2) * n;
     int info = 0;
     zgeev_("N", "V", &n, memory.columns, &n, memory.values, nullptr, &one, memory.vectors, &n, memory.work, &work_count,

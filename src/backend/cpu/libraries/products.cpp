@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "backend/cpu/libraries/blas.h"
 #include "backend/cpu/libraries/libraries.h"
-#include "backend/cpu/libraries/tile_products.h"
 #include "backend/cpu/op_kernels.h"
+#include "backend/cpu/products/tile_products.h"
 #include "backend/cpu/ranges.h"
 #include "exec/address_check.h"
 #include "exec/matrix_layout.h"
 #include "graph/plan.h"
+#if defined(TSL_OPENBLAS)
+#include "backend/cpu/products/blas.h"
+#endif
 
 namespace tsl::cpu {
 
@@ -112,8 +114,10 @@ class ProductKernel final : public exec::OpKernel {
     else multiply_as<double>();
   }
   template <class T> void multiply_as() {
-    if (is_by_tiles_) multiply_tiles<T>(product_, tile_kernels<T>(table_), pool_);
-    else multiply<T>(product_, pool_);
+#if defined(TSL_OPENBLAS)
+    if (!is_by_tiles_) return multiply_by_blas<T>(product_, pool_);
+#endif
+    multiply_tiles<T>(product_, tile_kernels<T>(table_), pool_);
   }
 
   ThreadPool& pool_;
@@ -132,14 +136,17 @@ std::vector<exec::KernelRow> products_rows(const LibraryContext& context) {
     const int rank = node.shape.rank();
     return tiles_refusal(node.shape[rank - 2].hint(), node.shape[rank - 1].hint(), table);
   };
-  const auto by_blas = [](const graph::Node& node) { return is_float(node.dtype) ? std::string_view() : kOfIntegers; };
   const auto make = [context](bool is_by_tiles) {
     return [context, is_by_tiles](const graph::Node& node) {
       return std::make_unique<ProductKernel>(node, context, is_by_tiles);
     };
   };
-  return {{.name = "tiles", .ops = {Op::matmul}, .refusal = by_tiles, .make = make(true)},
-          {.name = "OpenBLAS", .ops = {Op::matmul}, .refusal = by_blas, .make = make(false)}};
+  std::vector<exec::KernelRow> rows{{.name = "tiles", .ops = {Op::matmul}, .refusal = by_tiles, .make = make(true)}};
+#if defined(TSL_OPENBLAS)
+  const auto by_blas = [](const graph::Node& node) { return is_float(node.dtype) ? std::string_view() : kOfIntegers; };
+  rows.push_back({.name = "OpenBLAS", .ops = {Op::matmul}, .refusal = by_blas, .make = make(false)});
+#endif
+  return rows;
 }
 
 }  // namespace tsl::cpu

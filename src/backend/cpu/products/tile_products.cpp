@@ -1,8 +1,9 @@
-#include "backend/cpu/libraries/tile_products.h"
+#include "backend/cpu/products/tile_products.h"
 
 #include <algorithm>
 
 #include "backend/cpu/libraries/convolution.h"
+#include "backend/cpu/products/thread_memory.h"
 #include "base/run_watch.h"
 
 namespace tsl::cpu {
@@ -21,6 +22,11 @@ constexpr int64_t kFewRows = 32;
 // Smaller products leave lanes empty, or are bound by memory, which BLAS reads at its full speed.
 constexpr int64_t kLeastRows = 9, kLeastColumns = 16;
 constexpr int64_t kLineBytes = 64;
+#if defined(TSL_OPENBLAS)
+constexpr bool kHasBlas = true;
+#else
+constexpr bool kHasBlas = false;
+#endif
 
 /// The length of the parts of a sum of k products: equal ones.
 int64_t part_of(int64_t k) {
@@ -42,7 +48,7 @@ template <class T> class ProductWorker {
         block_row_(depth_ + kLineBytes / static_cast<int64_t>(sizeof(T))),  // so that rows do not compete for lines
         block_rows_(std::min(kBlockBytes / static_cast<int64_t>(sizeof(T)) / block_row_ / kConvRows * kConvRows,
                              kMostBlockRows)),
-        strip_(reinterpret_cast<T*>(BlasMemory::of_thread())),
+        strip_(reinterpret_cast<T*>(ThreadMemory::of_thread())),
         tail_(strip_ + depth_ * columns_),
         block_(tail_ + block_rows_ * columns_) {}
 
@@ -135,16 +141,15 @@ Panels shares_of(const Product& p, int threads) { return threads > 1 ? panels_of
 }  // namespace
 
 std::string_view tiles_refusal(int64_t m, int64_t n, const KernelTable& table) {
-  constexpr size_t kPlainLanes = 2;  // of f64, where there are no fused multiply-adds
-  if (table.conv_f64.lanes <= kPlainLanes) return "the processor has no fused multiply-adds";
+  if (!kHasBlas) return "";
+  if (!table.conv_f64.is_fused) return "the processor has no fused multiply-adds";
   return m < kLeastRows ? "few rows" : n < kLeastColumns ? "few columns" : "";
 }
-bool suits_tiles(const Product& p, const KernelTable& table) { return tiles_refusal(p.m, p.n, table).empty(); }
 
 template <class T> void multiply_tiles(const Product& p, const TileKernels& kernels, ThreadPool& pool) {
   const Panels panels = shares_of(p, pool.size());
   auto run = [&](int64_t i, int) {
-    const BlasMemory memory;
+    const ThreadMemory memory;
     ProductWorker<T>(p, kernels, false).run(panels[i]);
   };
   const int64_t count = panels.size();

@@ -4,13 +4,14 @@
 #pragma once
 
 #include "backend/cpu/kernels.h"
-#include "backend/cpu/libraries/blas.h"
+#include "backend/cpu/products/product.h"
+#include "backend/cpu/threads.h"
 
 namespace tsl::cpu {
 
-/// Says why BLAS computes a product of m rows and n columns, and not tiles; "": tiles do.
+/// Says why BLAS computes a product of m rows and n columns, and not tiles; "": tiles do, as all in a build without
+/// BLAS.
 std::string_view tiles_refusal(int64_t m, int64_t n, const KernelTable& table);
-bool suits_tiles(const Product& product, const KernelTable& table);
 
 /// The kernels of T, float or double.
 struct TileKernels {
@@ -24,7 +25,7 @@ template <class T> TileKernels tile_kernels(const KernelTable& table) {
 
 /// Computes a product of T, float or double, on the threads of the pool.
 template <class T> void multiply_tiles(const Product& product, const TileKernels& kernels, ThreadPool& pool);
-/// Computes a product, or adds it to c part by part, on this thread, which needs a BlasMemory around the call.
+/// Computes a product, or adds it to c part by part, on this thread, which needs a ThreadMemory around the call.
 template <class T> void multiply_tiles(const Product& product, const TileKernels& kernels, bool adds);
 
 }  // namespace tsl::cpu

@@ -1,5 +1,6 @@
-// Products of float matrices by BLAS, in panels. The panels are a function of the product's shape alone, because the
-// order in which BLAS adds depends on the extents of a call: so results do not depend on the number of threads.
+// Products of float matrices, and the panels in which threads compute them. The panels are a function of the product's
+// shape alone, because the order in which BLAS adds depends on the extents of a call: so results do not depend on the
+// number of threads.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "backend/cpu/threads.h"
 #include "tensor/layout.h"
 
 namespace tsl::cpu {
@@ -49,7 +49,7 @@ class BatchStarts {
   int64_t extents_[kMaxRank], steps_[kMaxRank];  // the first axes_, innermost first
 };
 
-/// A matrix as BLAS sees it: row-major, possibly transposed, rows `stride` elements apart.
+/// A matrix as products read it: row-major, possibly transposed, rows `stride` elements apart.
 struct Matrix {
   const std::byte* data;
   bool transposed;
@@ -88,27 +88,12 @@ class Panels {
 /// Returns panels none of which has an extent beyond `max_extent`.
 Panels panels_of(const Product& product, int64_t max_extent = kMaxBlasExtent);
 
+/// Whether a matrix's stride is too large for a call: BLAS gets it in pieces of one row of memory, which need none.
+inline bool needs_single_rows(const Matrix& matrix, int64_t max_extent) { return matrix.stride > max_extent; }
+
+/// Returns the multiply-adds of one batch.
+double work_of(const Product& product);
 /// Whether a product is worth more than one thread.
 bool is_worth_threads(const Product& product);
-
-/// The memory of one thread for its calls of OpenBLAS and LAPACK: each call needs one of these around it.
-class BlasMemory {
- public:
-  /// Takes memory that no thread uses, or new one. If there is none left, waits until another thread returns its own;
-  /// throws Failure (memory) if no thread has any.
-  BlasMemory();
-  ~BlasMemory();
-  /// Returns the memory of this thread, a few MiB of which may be used between calls. It begins with a page.
-  static std::byte* of_thread();
-  BlasMemory(const BlasMemory&) = delete;
-  BlasMemory& operator=(const BlasMemory&) = delete;
-
- private:
-  void* const memory_;
-};
-
-/// Computes a product of T, float or double, on the threads of the pool. No call has an extent or a stride beyond
-/// `max_extent`.
-template <class T> void multiply(const Product& product, ThreadPool& pool, int64_t max_extent = kMaxBlasExtent);
 
 }  // namespace tsl::cpu
