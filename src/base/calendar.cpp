@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/error_names.h"
+#include "base/integers.h"
 
 namespace tsl {
 
@@ -30,9 +31,9 @@ constexpr size_t kShort = 3;  // letters of a name that is cut
 struct Moment {
   explicit Moment(double seconds) {
     const auto total = static_cast<int64_t>(std::floor(seconds * kMicroseconds + 0.5));
-    const int64_t whole = total >= 0 ? total / kMicroseconds : -((-total + kMicroseconds - 1) / kMicroseconds);
+    const int64_t whole = total >= 0 ? total / kMicroseconds : -ceil_div(-total, kMicroseconds);
     microsecond = total - whole * kMicroseconds;
-    const int64_t day = whole >= 0 ? whole / kDay : -((-whole + kDay - 1) / kDay);
+    const int64_t day = whole >= 0 ? whole / kDay : -ceil_div(-whole, kDay);
     second = whole - day * kDay;
     day_point = sys_days(days(day));
     date = year_month_day(day_point);

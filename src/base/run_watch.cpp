@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error_names.h"
+#include "base/integers.h"
 
 namespace tsl {
 
@@ -132,7 +133,7 @@ void HostBytes::set(uint64_t bytes) {
 void HostBytes::note(uint64_t bytes) {
   RunWatch* const watch = current_watch;
   if (!watch || watch->host_limit_ == 0) return;
-  recount(static_cast<uint32_t>(std::min<uint64_t>((bytes + kUnit - 1) / kUnit, std::numeric_limits<uint32_t>::max())));
+  recount(static_cast<uint32_t>(std::min<uint64_t>(ceil_div(bytes, kUnit), std::numeric_limits<uint32_t>::max())));
   if (watch->host_bytes_ > watch->most_host_bytes_) watch->is_pending_.store(true);
 }
 

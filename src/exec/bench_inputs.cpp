@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/error_names.h"
+#include "base/integers.h"
 #include "exec/devices.h"
 #include "graph/reach.h"
 #include "tensor/elements.h"
@@ -140,7 +141,7 @@ namespace {
 
 constexpr uint64_t kSlotAlignment = 256;  // of inputs in memory that they share, as allocators have it
 
-uint64_t aligned(uint64_t bytes) { return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment; }
+uint64_t aligned(uint64_t bytes) { return rounded_up(bytes, kSlotAlignment); }
 
 /// Copies bytes to the device, a number of times.
 Ref<Storage> copy(Devices& devices, Device device, const std::vector<std::byte>& bytes, uint64_t times) {

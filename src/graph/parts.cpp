@@ -7,8 +7,6 @@ namespace tsl::graph {
 
 namespace {
 
-int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
-
 /// Returns the only axis that a bound restricts, or -1 if there are several or none.
 int only_axis(const Bound& bound) {
   int only = -1;
@@ -46,7 +44,7 @@ std::vector<Range> box_of(const Dims& shape, const Bounds& bounds) {
     Range& range = box[static_cast<size_t>(axis)];
     const int64_t step = bound.steps[static_cast<size_t>(axis)];
     const int64_t first = step > 0 ? bound.low : bound.high - 1, last = step > 0 ? bound.high - 1 : bound.low;
-    range.low = std::max(range.low, ceil_div(first, step));
+    range.low = std::max(range.low, -floor_div(-first, step));
     range.high = std::min(range.high, floor_div(last, step) + 1);
   }
   return box;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/integers.h"
 #include "graph/graph.h"
 #include "graph/kernel.h"
 #include "tensor/counters.h"
@@ -72,7 +73,7 @@ bool needs_success(const Plan& plan, const Kernel& kernel);
 bool may_share_memory(const Plan& plan, uint32_t in, uint32_t out);
 
 /// Rounds bytes up so that what follows is aligned.
-constexpr uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+constexpr uint64_t aligned(uint64_t bytes) { return rounded_up(bytes, kAlignment); }
 
 /// Returns the memory of a buffer, rounded up so that the next buffer is aligned.
 uint64_t bytes_of(const Buffer& buffer);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error_names.h"
+#include "base/integers.h"
 
 namespace tsl {
 
@@ -22,7 +23,7 @@ uint64_t SizeClasses::size_for(uint64_t bytes) const {
   bytes = std::max(bytes, alignment);
   const uint64_t power = std::bit_floor(bytes);
   const uint64_t step = std::max(alignment, power / (bytes < fine_from ? 4 : 16));
-  return (bytes + step - 1) / step * step;
+  return rounded_up(bytes, step);
 }
 
 int SizeClasses::class_of(uint64_t size) {

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/error_names.h"
+#include "base/integers.h"
 
 namespace tsl {
 
@@ -19,7 +20,7 @@ void ValueStack::grow(const Value* end) {
   const ptrdiff_t wanted = end - values_;
   if (wanted > static_cast<ptrdiff_t>(kCapacity))
     fail(ErrorName::recursion_limit, "the functions being called have too many variables");
-  Value* target = values_ + std::min<ptrdiff_t>(kCapacity, (wanted + kStep - 1) / kStep * kStep);
+  Value* target = values_ + std::min<ptrdiff_t>(kCapacity, rounded_up(wanted, kStep));
   for (; made_ < target; ++made_) new (made_) Value();
 }
 

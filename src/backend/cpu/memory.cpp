@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include "base/integers.h"
 #include "base/machine.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -21,8 +22,6 @@ namespace {
 constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kHugePage = uint64_t{2} << 20;  // larger blocks request huge pages, for fewer page faults
 
-uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
-
 }  // namespace
 
 CachingAllocator::CachingAllocator() : BlockCache(Device{}, {kAlignment}) { set_limit(machine_limits().memory); }
@@ -32,7 +31,7 @@ CachingAllocator::~CachingAllocator() { release_cache(); }
 void* CachingAllocator::take_from_system(uint64_t bytes) {
   if (memory_.allocate) return memory_.allocate(memory_.user, bytes, kAlignment);
   if (bytes < kHugePage) return std::aligned_alloc(kAlignment, bytes);
-  void* data = std::aligned_alloc(kHugePage, round_up(bytes, kHugePage));
+  void* data = std::aligned_alloc(kHugePage, rounded_up(bytes, kHugePage));
   if (data) madvise(data, bytes, MADV_HUGEPAGE);
   return data;
 }

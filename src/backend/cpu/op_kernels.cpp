@@ -7,6 +7,7 @@
 
 #include "backend/cpu/ranges.h"
 #include "base/error_names.h"
+#include "base/integers.h"
 #include "base/run_watch.h"
 #include "tensor/op_groups.h"
 
@@ -212,7 +213,7 @@ void scan_rows(OpRun& run, const ScanKernels& scan, std::byte* out, const std::b
   const int64_t in_row = length * static_cast<int64_t>(size_of(run.dtype(0)));
   const int64_t out_row = length * static_cast<int64_t>(size_of(run.node.dtype));
   const int64_t at_once = std::max<int64_t>(4096 / length, 1);
-  run.state.pool->parallel_for((rows + at_once - 1) / at_once, [&](int64_t item, int) {
+  run.state.pool->parallel_for(ceil_div(rows, at_once), [&](int64_t item, int) {
     const int64_t first = item * at_once;
     scan.rows(out + first * out_row, in + first * in_row, std::min(at_once, rows - first), length);
   });
@@ -226,7 +227,7 @@ void scan_columns(OpRun& run, const ScanKernels& scan, int64_t blocks, int64_t l
   const std::byte* in = run.in_order(0);
   const auto in_size = static_cast<int64_t>(size_of(run.dtype(0)));
   const auto out_size = static_cast<int64_t>(size_of(run.node.dtype));
-  const int64_t chunks = (columns + kColumnsAtOnce - 1) / kColumnsAtOnce;
+  const int64_t chunks = ceil_div(columns, kColumnsAtOnce);
   run.state.pool->parallel_for(blocks * chunks, [&](int64_t item, int) {
     const int64_t column = item % chunks * kColumnsAtOnce, first = item / chunks * length * columns + column;
     scan.columns(run.out + first * out_size, in + first * in_size, length, std::min(kColumnsAtOnce, columns - column),

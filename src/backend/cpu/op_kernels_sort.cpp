@@ -7,6 +7,7 @@
 
 #include "backend/cpu/op_kernels.h"
 #include "backend/cpu/threads.h"
+#include "base/integers.h"
 #include "base/run_watch.h"
 
 namespace tsl::cpu {
@@ -117,7 +118,7 @@ class RowSort {
     const int64_t at_once = std::max<int64_t>(kGroup / length_, 1);
     const int64_t bytes = at_once * length_ * static_cast<int64_t>(sizeof(uint64_t));
     std::byte* memory = run_.temporary(static_cast<uint64_t>(bytes * threads_));
-    for_each((rows_ + at_once - 1) / at_once, [&](int64_t group, int worker) {
+    for_each(ceil_div(rows_, at_once), [&](int64_t group, int worker) {
       const int64_t row = group * at_once, rows = std::min(at_once, rows_ - row);
       std::byte* keys = memory + worker * bytes;
       write_keys(keys, row * length_, rows * length_);
@@ -230,7 +231,7 @@ class RowSort {
   /// Counts the entries with each value of each digit, in one pass: a move changes none of that.
   template <class Entry, class Number>
   static std::vector<int64_t> count_digits(const Entry* entries, int64_t length, int bits, Number&& number) {
-    const int digits = (bits + kDigitBits - 1) / kDigitBits;
+    const int digits = ceil_div(bits, kDigitBits);
     std::vector<int64_t> counts(static_cast<size_t>(digits * kDigits));
     in_parts(length, [&](int64_t first, int64_t count) {
       for (int64_t i = first; i < first + count; ++i) {
@@ -495,7 +496,7 @@ class RowSort {
 template <class T>
 void gather_rows(OpRun& run, T* to, const T* rows, const int64_t* from, int64_t count, int64_t places, int64_t length) {
   constexpr int64_t kAtOnce = 1 << 14;
-  run.state.pool->parallel_for((places + kAtOnce - 1) / kAtOnce, [&](int64_t part, int) {
+  run.state.pool->parallel_for(ceil_div(places, kAtOnce), [&](int64_t part, int) {
     const int64_t first = part * kAtOnce, end = std::min(first + kAtOnce, places);
     for (int64_t i = first; i < end; ++i) to[i] = rows[i / count * length + from[i]];
   });

@@ -63,8 +63,7 @@ T sum_of(const Operand<T>& a, const Operand<T>& b, int64_t batch, int64_t row, i
   return sum;
 }
 
-template <class T>
-std::vector<T> reference(const Operand<T>& a, const Operand<T>& b, const Extents& e, bool fused) {
+template <class T> std::vector<T> reference(const Operand<T>& a, const Operand<T>& b, const Extents& e, bool fused) {
   std::vector<T> out;
   for (int64_t batch = 0; batch < e.batches; ++batch) {
     for (int64_t row = 0; row < e.m; ++row) {

@@ -48,6 +48,15 @@ template <bool kFirst, class A, class B> struct ChoiceOf { using Type = A; };
 template <class A, class B> struct ChoiceOf<false, A, B> { using Type = B; };
 template <bool kFirst, class A, class B> using Choice = typename ChoiceOf<kFirst, A, B>::Type;
 
+/// Bytes of the instruction set's widest vector.
+#if defined(__AVX512F__)
+constexpr size_t kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr size_t kVectorBytes = 32;
+#else
+constexpr size_t kVectorBytes = 16;
+#endif
+
 /// f16 and bf16 are converted to f32 in buffers of this many elements.
 constexpr size_t kBuffer = 512;
 

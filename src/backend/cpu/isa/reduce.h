@@ -12,14 +12,6 @@
 namespace tsl::cpu::TSL_ISA {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr size_t kVectorBytes = 64;
-#elif defined(__AVX__)
-constexpr size_t kVectorBytes = 32;
-#else
-constexpr size_t kVectorBytes = 16;
-#endif
-
 /// A vector of at most kMost elements.
 template <class T, size_t kMost = kVectorBytes / sizeof(T)> struct VectorOf {
   static constexpr size_t kBytes = kMost * sizeof(T) < kVectorBytes ? kMost * sizeof(T) : kVectorBytes;

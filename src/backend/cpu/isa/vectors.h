@@ -13,14 +13,6 @@ namespace tsl::cpu::TSL_ISA {
 
 namespace {
 
-#if defined(__AVX512F__)
-constexpr size_t kVectorBytes = 64;
-#elif defined(__AVX2__)
-constexpr size_t kVectorBytes = 32;
-#else
-constexpr size_t kVectorBytes = 16;
-#endif
-
 template <class T> struct VectorOf;
 template <> struct VectorOf<float> { typedef float Type __attribute__((vector_size(kVectorBytes))); };
 template <> struct VectorOf<double> { typedef double Type __attribute__((vector_size(kVectorBytes))); };

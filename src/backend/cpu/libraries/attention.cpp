@@ -2,6 +2,7 @@
 // those of matmul, what lies between them is in isa/attention.cpp. Blocks depend on the shapes alone.
 
 #include "tensor/rows/attention.h"
+#include "base/integers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -89,8 +90,8 @@ template <class A> class AttentionKernel : public exec::OpKernel {
   bool is_wide() const { return dtype_ == kSums; }
   int64_t rows_of_block() const { return std::min(rows_, std::max<int64_t>(form_.rows, 1)); }
   int64_t keys_of_block() const { return std::min(keys_, std::max<int64_t>(form_.keys, 1)); }
-  int64_t row_blocks() const { return (form_.rows + rows_ - 1) / rows_; }
-  int64_t key_blocks() const { return (form_.keys + keys_ - 1) / keys_; }
+  int64_t row_blocks() const { return ceil_div(form_.rows, rows_); }
+  int64_t key_blocks() const { return ceil_div(form_.keys, keys_); }
   Range row_block(int64_t i) const { return {i * rows_, std::min((i + 1) * rows_, form_.rows)}; }
   Range key_block(int64_t i) const { return {i * keys_, std::min((i + 1) * keys_, form_.keys)}; }
   int64_t threads() const { return context_.pool.size(); }
@@ -239,7 +240,7 @@ template <class A> class GradientKernel final : public AttentionKernel<A> {
  public:
   GradientKernel(const graph::Node& node, const LibraryContext& context) : AttentionKernel<A>(node, context) {
     const int64_t groups = std::max<int64_t>(this->form().batch * this->form().groups, 1);
-    pieces_ = std::clamp<int64_t>((kPieces + groups - 1) / groups, 1, std::max<int64_t>(this->key_blocks(), 1));
+    pieces_ = std::clamp<int64_t>(ceil_div(kPieces, groups), 1, std::max<int64_t>(this->key_blocks(), 1));
   }
   std::string name() const override { return "attention_grad"; }
   uint64_t workspace_bytes() const override {

@@ -11,6 +11,7 @@
 
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/threads.h"
+#include "base/integers.h"
 
 namespace tsl::cpu {
 
@@ -67,9 +68,6 @@ inline WindowReader reader_of(const WindowPass& pass) {
   }
   return reader;
 }
-
-/// Returns the least multiple of `to` that is not below n.
-inline int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /// Returns the vectors of the next tile of a row that has so many left: none of one vector after one of three.
 inline int64_t tile_vectors(int64_t left) {

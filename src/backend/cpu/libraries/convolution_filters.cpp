@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "backend/cpu/libraries/convolution.h"
+#include "base/integers.h"
 #include "base/run_watch.h"
 
 namespace tsl::cpu {
@@ -47,7 +48,7 @@ class Strips {
   const std::vector<ptrdiff_t>& offsets() const { return offsets_; }
   /// Returns the elements of a result's strip with margins, whole vectors.
   int64_t flat(int64_t rows) const { return rounded_up((rows - 1) * width_ + pass_.positions[2], lanes_); }
-  int64_t count() const { return (pass_.positions[1] + rows_ - 1) / rows_; }
+  int64_t count() const { return ceil_div(pass_.positions[1], rows_); }
 
   /// Copies what rows [row, row + rows) of position z read of a channel.
   template <class T>
@@ -121,7 +122,7 @@ std::optional<Plane> plane_of(const WindowPass& pass) {
 /// Calls body(channel, thread) for channels that take so many products each, several an item.
 template <class Body> void for_channels(ThreadPool& pool, int64_t channels, int64_t work, Body body) {
   const int64_t at_once = std::max<int64_t>(kItemWork / std::max<int64_t>(work, 1), 1);
-  pool.parallel_for((channels + at_once - 1) / at_once, [&](int64_t item, int thread) {
+  pool.parallel_for(ceil_div(channels, at_once), [&](int64_t item, int thread) {
     for (int64_t channel = item * at_once; channel < std::min(channels, (item + 1) * at_once); ++channel)
       body(channel, thread);
   });

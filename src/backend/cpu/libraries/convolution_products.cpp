@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backend/cpu/libraries/convolution.h"
+#include "base/integers.h"
 #include "base/run_watch.h"
 
 namespace tsl::cpu {
@@ -41,10 +42,9 @@ template <class T> class ProductPass {
     is_by_example_ =
         pass.batch == 1 || windows_ >= kWindowsOfExample || (windows_ >= kWindowsOfVectors && windows_ % lanes_ == 0);
     blocks_ = is_by_example_ ? pass.batch * blocks_in(windows_) : blocks_in(pass.batch * windows_);
-    const int64_t wanted = 2 * context.pool.size(), most = (pass.rows + kFewestRows - 1) / kFewestRows;
+    const int64_t wanted = 2 * context.pool.size(), most = ceil_div(pass.rows, kFewestRows);
     const int64_t items = pass.groups * blocks_;
-    parts_ =
-        context.pool.size() == 1 || items >= wanted ? 1 : std::clamp((wanted + items - 1) / items, int64_t{1}, most);
+    parts_ = context.pool.size() == 1 || items >= wanted ? 1 : std::clamp(ceil_div(wanted, items), int64_t{1}, most);
   }
 
   void run() {
@@ -68,7 +68,7 @@ template <class T> class ProductPass {
     T *gathered, *results;
   };
 
-  static int64_t blocks_in(int64_t windows) { return (windows + kColumns - 1) / kColumns; }
+  static int64_t blocks_in(int64_t windows) { return ceil_div(windows, kColumns); }
 
   Block block_of(int64_t item, int thread) const {
     Block block{};
@@ -82,11 +82,11 @@ template <class T> class ProductPass {
       block.first = number * kColumns;
       block.count = std::min(kColumns, pass_.batch * windows_ - block.first);
     }
-    const int64_t rows = rounded_up((pass_.rows + parts_ - 1) / parts_, kConvRows);
+    const int64_t rows = rounded_up(ceil_div(pass_.rows, parts_), kConvRows);
     block.row = std::min(part * rows, pass_.rows);
     block.rows = std::min(rows, pass_.rows - block.row);
     for (int64_t column = 0; column < block.count;) {
-      const int64_t left = block.count - column, taken = tile_vectors((left + lanes_ - 1) / lanes_);
+      const int64_t left = block.count - column, taken = tile_vectors(ceil_div(left, lanes_));
       const int64_t count = std::min(left, taken * lanes_);
       const bool fits = count == taken * lanes_ && is_by_example_ && pass_.is_dense();
       block.tiles.push_back({column, count, static_cast<int>(taken), fits});
@@ -222,7 +222,7 @@ std::vector<Phase> phases_of(const ConvShape& shape, int axis) {
   std::vector<Phase> phases;
   const int64_t stride = shape.stride[axis], low = shape.low[axis];
   for (int64_t first = 0; first < std::min(stride, shape.in[axis]); ++first) {
-    Phase phase{first, (shape.in[axis] - first + stride - 1) / stride, {}, {}};
+    Phase phase{first, ceil_div(shape.in[axis] - first, stride), {}, {}};
     for (int64_t tap = 0; tap < shape.taps[axis]; ++tap) {
       const int64_t ahead = first + low - tap * shape.dilation[axis];
       if (floor_mod(ahead, stride) != 0) continue;
@@ -294,7 +294,7 @@ namespace {
 /// Transposes weights of single elements: channels become rows.
 template <class T>
 void transpose_weights(const ConvShape& shape, const T* weights, T* out, const ConvContext& context) {
-  const int64_t in = shape.in_channels, blocks = (in + kChannelsAtOnce - 1) / kChannelsAtOnce;
+  const int64_t in = shape.in_channels, blocks = ceil_div(in, kChannelsAtOnce);
   context.pool.parallel_for(shape.groups * blocks, [&](int64_t item, int) {
     const int64_t group = item / blocks * shape.out_channels * in, first = item % blocks * kChannelsAtOnce;
     context.load_2d(out + group + first * shape.out_channels, weights + group + first,
@@ -356,7 +356,7 @@ template <class T> struct TurnedBlock {
 template <class T> void turn_taps(const ConvShape& shape, const std::vector<ChosenTaps>& passes, const T* weights,
                                   T* out, ThreadPool& pool) {
   const int64_t taps = product_of(shape.taps), in = shape.in_channels;
-  const int64_t blocks = (in + kChannelsAtOnce - 1) / kChannelsAtOnce;
+  const int64_t blocks = ceil_div(in, kChannelsAtOnce);
   pool.parallel_for(shape.groups * blocks, [&](int64_t item, int) {
     const int64_t group = item / blocks, first = item % blocks * kChannelsAtOnce;
     for (int64_t output = 0; output < shape.out_channels; output += kOutputsAtOnce) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/cpu/libraries/convolution.h"
+#include "base/integers.h"
 #include "base/run_watch.h"
 
 namespace tsl::cpu {
@@ -14,8 +15,6 @@ constexpr int64_t kWeightColumns = 96;  // weights of a row at a time: a multipl
 constexpr int64_t kWindows = 256;       // of one example, summed before they are added to the sums before
 // Windows are summed in parts where weights are too few for the threads of a large machine.
 constexpr int64_t kWindowsOfPart = 32 * kWindows, kEnoughItems = 32;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 template <class T> class WeightPass {
  public:

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/cpu/libraries/libraries.h"
+#include "base/integers.h"
 #include "base/run_watch.h"
 #include "graph/plan.h"
 
@@ -319,7 +320,7 @@ template <class T> class FftKernel final : public exec::OpKernel {
       std::fill_n(reinterpret_cast<T*>(call.results[0]), rows_ * out_row(), T(0));
       return;
     }
-    const auto blocks = static_cast<int64_t>((rows_ + lanes_ - 1) / lanes_);
+    const auto blocks = static_cast<int64_t>(ceil_div(rows_, lanes_));
     const auto* const in = reinterpret_cast<const T*>(call.operands[0]);
     auto* const out = reinterpret_cast<T*>(call.results[0]);
     auto run_block = [&](int64_t block, int worker) {

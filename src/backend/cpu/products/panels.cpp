@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "backend/cpu/products/product.h"
+#include "base/integers.h"
 
 namespace tsl::cpu {
 
@@ -41,8 +42,8 @@ Grid grid_of(const Product& p) {
 /// The length of `parts` equal pieces of an extent.
 int64_t step_of(int64_t extent, int64_t parts, int64_t max_extent) {
   if (parts == 1 && extent <= max_extent) return std::max<int64_t>(extent, 1);
-  const int64_t length = (extent + parts - 1) / parts;
-  return std::min((length + kAlignment - 1) / kAlignment * kAlignment, max_extent);
+  const int64_t length = ceil_div(extent, parts);
+  return std::min(rounded_up(length, kAlignment), max_extent);
 }
 
 }  // namespace
@@ -57,8 +58,8 @@ Panels::Panels(const Product& product, int64_t rows, int64_t columns)
       n_(product.n),
       rows_(rows),
       columns_(columns),
-      down_((m_ + rows - 1) / rows),
-      across_((n_ + columns - 1) / columns) {}
+      down_(ceil_div(m_, rows)),
+      across_(ceil_div(n_, columns)) {}
 
 Panel Panels::operator[](int64_t i) const {
   const int64_t column = i % across_ * columns_, row = i / across_ % down_ * rows_;

@@ -4,6 +4,7 @@
 
 #include "backend/cpu/libraries/convolution.h"
 #include "backend/cpu/products/thread_memory.h"
+#include "base/integers.h"
 #include "base/run_watch.h"
 
 namespace tsl::cpu {
@@ -30,8 +31,8 @@ constexpr bool kHasBlas = false;
 
 /// The length of the parts of a sum of k products: equal ones.
 int64_t part_of(int64_t k) {
-  const int64_t parts = std::max<int64_t>((k + kTileDepth - 1) / kTileDepth, 1);
-  return std::max<int64_t>(rounded_up((k + parts - 1) / parts, 16), 1);
+  const int64_t parts = std::max<int64_t>(ceil_div(k, kTileDepth), 1);
+  return std::max<int64_t>(rounded_up(ceil_div(k, parts), 16), 1);
 }
 
 /// Computes panels with the memory of one thread.
@@ -55,8 +56,8 @@ template <class T> class ProductWorker {
   void run(const Panel& panel) {
     for (int64_t first = 0; first < p_.k; first += depth_) {
       const int64_t count = std::min(depth_, p_.k - first);
-      const int64_t blocks = (panel.rows + block_rows_ - 1) / block_rows_;
-      const int64_t rows = rounded_up((panel.rows + blocks - 1) / blocks, kConvRows);
+      const int64_t blocks = ceil_div(panel.rows, block_rows_);
+      const int64_t rows = rounded_up(ceil_div(panel.rows, blocks), kConvRows);
       for (int64_t row = 0; row < panel.rows; row += rows)
         run_block(panel, {first, count, panel.row + row, std::min(rows, panel.rows - row)});
     }
@@ -84,7 +85,7 @@ template <class T> class ProductWorker {
     const int64_t end = panel.column + panel.columns;
     for (int64_t column = panel.column; column < end;) {
       poll_stop();
-      const int64_t vectors = tile_vectors((end - column + lanes_ - 1) / lanes_);
+      const int64_t vectors = tile_vectors(ceil_div(end - column, lanes_));
       const int64_t count = std::min(vectors * lanes_, end - column);
       const T* const b = elements(p_.b, panel.batch, part.first, column);
       const bool is_whole = count == vectors * lanes_;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backend/cpu/ranges.h"
+#include "base/integers.h"
 #include "base/run_watch.h"
 
 namespace tsl::cpu {
@@ -16,8 +17,6 @@ namespace {
 
 // Items per thread: enough for balance, few enough that their overhead is small.
 constexpr int64_t kItemsPerThread = 8;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Whether a step loads what it has loaded for the first tile.
 bool is_same_for_tiles(const Step& step) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/cpu/tiles/step.h"
+#include "base/integers.h"
 #include "graph/plan_steps.h"
 
 namespace tsl::cpu {
@@ -70,7 +71,7 @@ struct TilePlan {
   /// Returns the size of the kernel in element-operations.
   int64_t work() const { return loops.rows * loops.row_length * operations; }
   /// Returns the number of tiles of a pointwise kernel.
-  int64_t tiles() const { return (loops.rows + shape.count - 1) / shape.count; }
+  int64_t tiles() const { return ceil_div(loops.rows, shape.count); }
 };
 
 /// Plans a kernel. `cached_bytes`: what fits in the caches.

@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "base/error_names.h"
+#include "base/integers.h"
 
 namespace tsl::cuda {
 
@@ -58,7 +59,7 @@ std::vector<int64_t> extents_of(const Dims& dims) {
 uint64_t reserve_bytes(GeneratedKernels& generated, int64_t count, int64_t bytes) {
   constexpr uint64_t kAlignment = 256;
   const uint64_t at = generated.scratch_bytes;
-  generated.scratch_bytes += (static_cast<uint64_t>(count * bytes) + kAlignment - 1) / kAlignment * kAlignment;
+  generated.scratch_bytes += rounded_up(static_cast<uint64_t>(count * bytes), kAlignment);
   return at;
 }
 

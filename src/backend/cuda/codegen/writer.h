@@ -13,6 +13,7 @@
 
 #include "backend/cuda/source/cuda_kernel.h"
 #include "backend/cuda/source/text_builder.h"
+#include "base/integers.h"
 
 namespace tsl::cuda {
 
@@ -172,7 +173,6 @@ inline bool defines(const graph::Instr& instr) { return instr.kind != graph::Ins
 
 int64_t count_of(const Dims& dims);
 std::vector<int64_t> extents_of(const Dims& dims);
-inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Returns the multiplier and the shift with which divide() in templates.cuh divides numbers below 2^31 by `divisor`.
 int64_t reciprocal_of(int64_t divisor);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/integers.h"
+
 namespace tsl::cuda {
 
 Staging::Staging(const Driver& driver, CUstream stream) : driver_(driver), stream_(stream) {
@@ -48,7 +50,7 @@ std::byte* Staging::take(uint64_t bytes) {
     used_ = 0;
   }
   std::byte* piece = segments_[current_].data + used_;
-  used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  used_ += rounded_up(bytes, kAlignment);
   return piece;
 }
 
@@ -81,7 +83,7 @@ void Staging::to_host(std::byte* to, CUdeviceptr from, uint64_t bytes) {
 // Copies in pieces: while one piece is copied out of its segment, others are in flight. The stream is in order, so a
 // segment may be the target of a copy while an earlier copy still reads it.
 void Staging::to_host_in_pieces(std::byte* to, CUdeviceptr from, uint64_t bytes) {
-  const uint64_t pieces = (bytes + kSegment - 1) / kSegment;
+  const uint64_t pieces = ceil_div(bytes, kSegment);
   const auto size_of_piece = [&](uint64_t piece) { return std::min(kSegment, bytes - piece * kSegment); };
   uint64_t sent = 0;
   for (uint64_t done = 0; done < pieces; ++done) {

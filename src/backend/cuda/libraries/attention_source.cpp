@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backend/cuda/codegen/writer.h"
+#include "base/integers.h"
 #include "tensor/rows/attention.h"
 
 namespace tsl::cuda {
@@ -58,8 +59,6 @@ constexpr int kPlainThreads = 256;
 constexpr std::string_view kNotHalf = "not of 16 bits", kTooWide = "heads wider than 128",
                            kNoWarps = "the GPU has no products of warps for bf16",
                            kTooLong = "more rows or keys than 32 bits count";
-
-int64_t blocks_of(int64_t extent, int64_t of_block) { return (extent + of_block - 1) / of_block; }
 
 /// Makes the passes of one node.
 class Passes {
@@ -130,18 +129,18 @@ class Passes {
     };
     if (is_forward()) {
       const GroupChoice& c = choices.forward;
-      return add_group_pass("HopperForward", padded, c, blocks_of(form_.rows, c.rows()) * query_matrices(),
+      return add_group_pass("HopperForward", padded, c, ceil_div(form_.rows, c.rows()) * query_matrices(),
                             shared(c, 1, 4, 0));
     }
     const std::string_view dtype = node_.dtype == DType::bf16 ? "true" : "false";
     add("attention_shifts", attention_group_templates(), kPlainThreads, 1,
-        fmt::format("sum_shifts<{}>(p, blockIdx.x)", dtype), blocks_of(query_matrices() * form_.rows, 32), 0);
+        fmt::format("sum_shifts<{}>(p, blockIdx.x)", dtype), ceil_div(query_matrices() * form_.rows, 32), 0);
     passes_.back().kernel.is_for_one_arch = true;
     passes_.back().workspace_bytes = lines() * 2 * sizeof(float);
     const GroupChoice &keys = choices.keys, &query = choices.query;
-    add_group_pass("HopperKeyPass", padded, keys, blocks_of(form_.keys, keys.rows()) * key_matrices(),
+    add_group_pass("HopperKeyPass", padded, keys, ceil_div(form_.keys, keys.rows()) * key_matrices(),
                    shared(keys, 2, 2, 8));
-    add_group_pass("HopperQueryPass", padded, query, blocks_of(form_.rows, query.rows()) * query_matrices(),
+    add_group_pass("HopperQueryPass", padded, query, ceil_div(form_.rows, query.rows()) * query_matrices(),
                    shared(query, 2, 2, 0));
   }
 
@@ -165,7 +164,7 @@ class Passes {
       add(fmt::format("attention_{}", name), attention_warp_templates(), 32 * choice.warps, choice.blocks,
           fmt::format("{}<{}, {}, {}, {}, {}, {}{}>::run(p, blockIdx.x, memory)", name, dtype, padded, choice.tiles,
                       choice.warps, choice.step, cap, kept),
-          blocks_of(extent, choice.rows()) * (is_over_keys ? key_matrices() : query_matrices()), shared);
+          ceil_div(extent, choice.rows()) * (is_over_keys ? key_matrices() : query_matrices()), shared);
     };
     const auto bytes = [&](int64_t rows) { return static_cast<uint64_t>(rows * padded * 2); };
     const auto rows_of = [](const WarpChoice& choice) { return int64_t{choice.rows()}; };
@@ -174,7 +173,7 @@ class Passes {
       return add_pass("ForwardPass", c, false, bytes(rows_of(c) + 4 * c.step));
     }
     add("attention_deltas", attention_warp_templates(), kPlainThreads, 1,
-        fmt::format("sum_deltas<{}>(p, blockIdx.x)", dtype), blocks_of(query_matrices() * form_.rows, 32), 0);
+        fmt::format("sum_deltas<{}>(p, blockIdx.x)", dtype), ceil_div(query_matrices() * form_.rows, 32), 0);
     passes_.back().workspace_bytes = lines() * sizeof(float);
     const WarpChoice &keys = choices.keys, &query = choices.query;
     constexpr uint64_t kNumbers = 2 * sizeof(float);  // of a row of query
@@ -215,7 +214,7 @@ class Passes {
     const int padded = columns() <= kNarrowColumns ? kNarrowColumns : kWideColumns;
     const std::string_view dtype = node_.dtype == DType::bf16 ? "true" : "false",
                            cap = form_.cap != 0 ? "true" : "false";
-    const int64_t tasks = key_matrices() * blocks_of(form_.share() * form_.rows, kFewRows);
+    const int64_t tasks = key_matrices() * ceil_div(form_.share() * form_.rows, kFewRows);
     const DecodeChoice c = decode_choice(tasks, padded);
     const int64_t shares = c.shares;
     const bool is_in_cluster = facts_.has_clusters && shares > 1;
@@ -286,7 +285,7 @@ class Passes {
       add(fmt::format("attention_{}", name.substr(0, name.find('<'))), attention_plain_templates(), kPlainThreads, 1,
           fmt::format("{}::{}(p, blockIdx.x, memory)", type, name), blocks, has_tiles ? plain_bytes(tile) : 0);
     };
-    const int64_t over_rows = blocks_of(form_.rows, rows) * query_matrices();
+    const int64_t over_rows = ceil_div(form_.rows, rows) * query_matrices();
     if (is_forward()) {
       const int64_t shares = are_rows_few() ? plain_shares(over_rows) : 1;
       add_pass(fmt::format("forward<{}>", shares), over_rows * shares, true);
@@ -294,11 +293,11 @@ class Passes {
       passes_.back().workspace_bytes =
           static_cast<uint64_t>(over_rows * shares * rows * (padded + 2)) * size_of(accumulator_of(node_.dtype));
       return add_pass(fmt::format("add_shares<{}>", shares),
-                      blocks_of(query_matrices() * form_.rows * padded, kPlainThreads), false);
+                      ceil_div(query_matrices() * form_.rows * padded, kPlainThreads), false);
     }
-    add_pass("deltas", blocks_of(query_matrices() * form_.rows, 16), false);
+    add_pass("deltas", ceil_div(query_matrices() * form_.rows, 16), false);
     passes_.back().workspace_bytes = lines() * size_of(accumulator_of(node_.dtype));
-    add_pass("key_pass", blocks_of(form_.keys, rows) * key_matrices(), true);
+    add_pass("key_pass", ceil_div(form_.keys, rows) * key_matrices(), true);
     add_pass("query_pass", over_rows, true);
   }
 

@@ -1,5 +1,6 @@
 #include "backend/cuda/libraries/factorisation.h"
 
+#include "base/integers.h"
 #include "exec/matrix_layout.h"
 
 namespace tsl::cuda {
@@ -28,7 +29,7 @@ FactorisationKernel::FactorisationKernel(const graph::Node& node, Solver& solver
 }
 
 uint64_t FactorisationKernel::reserve(uint64_t bytes) {
-  return std::exchange(bytes_, bytes_ + (bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment);
+  return std::exchange(bytes_, bytes_ + rounded_up(bytes, kPartAlignment));
 }
 
 ColumnReader::ColumnReader(Gpu& gpu, DType dtype)

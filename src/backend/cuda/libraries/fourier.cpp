@@ -8,6 +8,7 @@
 #include "backend/cuda/libraries/libraries.h"
 #include "backend/cuda/libraries/optional_library.h"
 #include "backend/cuda/libraries/own_kernel.h"
+#include "base/integers.h"
 
 namespace tsl::cuda {
 
@@ -119,7 +120,7 @@ class FftKernel final : public exec::OpKernel {
     if (transforms_.op != Op::irfft) return 0;
     const uint64_t bytes =
         static_cast<uint64_t>(rows_ * half()) * (transforms_.is_f32 ? sizeof(float) : sizeof(double));
-    return (bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
+    return rounded_up(bytes, kPartAlignment);
   }
 
   Transformer& transformer_;

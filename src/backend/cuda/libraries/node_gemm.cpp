@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/integers.h"
 #include "exec/address_check.h"
 #include "exec/matrix_layout.h"
 
@@ -59,7 +60,7 @@ std::optional<graph::PaddedProduct> padded_product(const Gemm& gemm) {
   const auto size = static_cast<int64_t>(size_of(gemm.dtype));
   if (size > 4 || (size == 4 && !gemm.tf32)) return {};
   const int64_t unit = 16 / size;
-  const auto padded = [&](int64_t extent) { return (extent + unit - 1) / unit * unit; };
+  const auto padded = [&](int64_t extent) { return rounded_up(extent, unit); };
   graph::PaddedProduct larger{gemm.m, padded(gemm.n), gemm.k, gemm.a.transposed, gemm.b.transposed};
   (gemm.a.transposed ? larger.m : larger.k) = padded(gemm.a.transposed ? gemm.m : gemm.k);
   if (gemm.b.transposed) larger.k = padded(gemm.k);

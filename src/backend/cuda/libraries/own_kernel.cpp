@@ -1,6 +1,7 @@
 #include "backend/cuda/libraries/own_kernel.h"
 
 #include "backend/cuda/source/cuda_kernel.h"
+#include "base/integers.h"
 
 namespace tsl::cuda {
 
@@ -25,7 +26,7 @@ OwnKernel::OwnKernel(Gpu& gpu, std::string_view name, std::string_view parameter
 /// Does not count the launch, which is part of an op's.
 void OwnKernel::launch(const Device& device, int64_t count, void** arguments) const {
   if (count == 0) return;
-  const auto blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
+  const auto blocks = static_cast<unsigned>(ceil_div(count, kThreads));
   device.check(
       device.driver().cuLaunchKernel(function_, blocks, 1, 1, kThreads, 1, 1, 0, device.stream(), arguments, nullptr),
       "launching a kernel beside a library");
