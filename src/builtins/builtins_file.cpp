@@ -4,10 +4,12 @@
 #include "base/long_text.h"
 #include "builtins/builtins.h"
 #include "builtins/expect_path.h"
+#include "builtins/held_state.h"
 #include "drawing/drawing.h"
 #include "drawing/raster.h"
 #include "drawing/svg.h"
 #include "io/atomic_file.h"
+#include "io/background.h"
 #include "io/csv.h"
 #include "io/file_system.h"
 #include "io/image.h"
@@ -186,10 +188,50 @@ std::vector<NamedTensor> named_tensors(Context& context, const std::string& path
   return tensors;
 }
 
-void save_tree(Context& context, const std::string& path, const Value& v) {
+SavedTree taken_apart(Context& context, const std::string& path, const Value& v) {
   if ((!v.is(Tag::record) || is_complex(v)) && !is_items(v)) fail_without_names(path, v);
-  const SavedTree tree = take_apart(context, path, v);
+  return take_apart(context, path, v);
+}
+
+void save_tree(Context& context, const std::string& path, const Value& v) {
+  const SavedTree tree = taken_apart(context, path, v);
   save_safetensors(path, named_tensors(context, path, tree.tensors), tree.form);
+}
+
+/// What a thread writes.
+struct Saving {
+  std::vector<NamedTensor> tensors;
+  std::unique_ptr<Background> work;
+};
+
+const ForeignType& saving_type() {
+  static const ForeignType& type = *new ForeignType{"saving"};
+  return type;
+}
+
+/// Returns tensors over the same elements, which stay as they are, but with counts that no other thread changes.
+std::vector<NamedTensor> own_tensors(std::vector<NamedTensor> tensors) {
+  for (NamedTensor& each : tensors)  // bounded: by the entries of a record
+    each.tensor = {each.tensor.with_layout(each.tensor.layout()), each.tensor.is_complex};
+  return tensors;
+}
+
+Value run_begin_save(Context& context, std::span<Value> args) {
+  const std::string& path = expect_path(context, args[0]);
+  if (kind_of(path, "") != FileKind::safetensors)
+    fail_argument(ErrorName::unknown_file_format, "path",
+                  fmt::format("'{}': begin_save writes .safetensors files alone", path));
+  const SavedTree tree = taken_apart(context, path, args[1]);
+  auto saving = std::make_unique<Saving>();
+  saving->tensors = own_tensors(named_tensors(context, path, tree.tensors));
+  saving->work = std::make_unique<Background>(
+      [path, form = tree.form, &tensors = saving->tensors] { save_safetensors(path, tensors, form); });
+  return make_held(saving_type(), std::move(saving));
+}
+
+Value run_end_save(Context&, std::span<Value> args) {
+  expect_held<Saving>(saving_type(), args[0], "begin_save").work->wait();
+  return Value();
 }
 
 void save_png(Context& context, const std::string& path, const Value& v) {
@@ -372,6 +414,14 @@ constexpr Builtin kFileRows[] = {
                  "(.safetensors), data (.json), a table (.csv, .tsv): columns, rows or a matrix, an image (.png, .jpg) "
                  "or a plot (.svg, .png)",
                  effect_builtin<run_save>, "host", false, true}),
+    with_effect(
+        {"begin_save", "begin_save(path: str, value: any)",
+         "begins to write a .safetensors file in a thread, of the value as it is now, and returns what end_save "
+         "takes; what is dropped before is given up, and an older file stays",
+         effect_builtin<run_begin_save>, "host"}),
+    with_effect({"end_save", "end_save(saving: any)",
+                 "waits until the file of begin_save is written, and fails as save does", effect_builtin<run_end_save>,
+                 "host"}),
     {"read_text", "read_text(path: str)", "a file's text; of \"-\", what is left of standard input",
      reading_builtin<run_read_text>, "host"},
     {"read_lines", "read_lines(path: str)",

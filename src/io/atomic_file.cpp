@@ -136,7 +136,13 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write(const void* data, uint64_t count) {
-  if (count != 0 && std::fwrite(data, 1, count, file_.get()) != count) fail_by_system(path_);
+  constexpr uint64_t kPiece = 1 << 22;
+  for (const auto* at = static_cast<const char*>(data); count > 0; poll_stop()) {
+    const uint64_t bytes = std::min(count, kPiece);
+    if (std::fwrite(at, 1, bytes, file_.get()) != bytes) fail_by_system(path_);
+    at += bytes;
+    count -= bytes;
+  }
 }
 
 void AtomicFile::commit() {

@@ -50,8 +50,7 @@ void swap_bytes(std::byte* data, uint64_t count, size_t size) {
 
 }  // namespace
 
-FileTensor read_elements(ByteReader& reader, const std::vector<int64_t>& shape, const ElementFormat& format,
-                         Allocator& allocator) {
+FileTensor new_elements(const std::vector<int64_t>& shape, const ElementFormat& format, Allocator& allocator) {
   Shape dims;
   uint64_t count = 1;
   // bounded: by kMaxRank
@@ -59,14 +58,22 @@ FileTensor read_elements(ByteReader& reader, const std::vector<int64_t>& shape, 
     dims.push_back(Dim(extent));
     count *= static_cast<uint64_t>(extent);
   }
-  const uint64_t bytes = count * format.bytes();
-  Tensor tensor(format.dtype, Layout::contiguous(dims), allocator.allocate(bytes));
-  if (count == 0) return {tensor, format.is_complex};
-  std::byte* data = tensor.data();
+  const Tensor tensor(format.dtype, Layout::contiguous(dims), allocator.allocate(count * format.bytes()));
+  return {tensor, format.is_complex};
+}
+
+void fill_elements(ByteReader& reader, const ElementFormat& format, std::byte* data, uint64_t bytes) {
+  if (bytes == 0) return;
   reader.read(data, bytes);
   if (format.is_swapped) swap_bytes(data, bytes / size_of(format.dtype), size_of(format.dtype));
-  if (format.dtype == DType::boolean) normalise_bools(data, count);
-  return {tensor, format.is_complex};
+  if (format.dtype == DType::boolean) normalise_bools(data, bytes);
+}
+
+FileTensor read_elements(ByteReader& reader, const std::vector<int64_t>& shape, const ElementFormat& format,
+                         Allocator& allocator) {
+  FileTensor tensor = new_elements(shape, format, allocator);
+  fill_elements(reader, format, tensor.data(), byte_count(tensor));
+  return tensor;
 }
 
 uint64_t byte_count(const FileTensor& tensor) {

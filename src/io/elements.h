@@ -34,6 +34,9 @@ uint64_t checked_bytes(const std::string& file, const std::vector<int64_t>& shap
 /// that many bytes left.
 FileTensor read_elements(ByteReader& reader, const std::vector<int64_t>& shape, const ElementFormat& format,
                          Allocator& allocator);
+/// Does the same in two steps: makes the tensor, and fills its memory, which may be done by another thread.
+FileTensor new_elements(const std::vector<int64_t>& shape, const ElementFormat& format, Allocator& allocator);
+void fill_elements(ByteReader& reader, const ElementFormat& format, std::byte* data, uint64_t bytes);
 
 struct NamedTensor {
   std::string name;

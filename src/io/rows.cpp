@@ -84,14 +84,26 @@ std::vector<StoredTensor> stored_tensors(const std::string& path) {
   return {{"", {DType::u8}, {static_cast<int64_t>(FileReader(path).left())}, 0}};
 }
 
+FileTensor new_rows(const std::string& path, const StoredTensor& stored, size_t count, Allocator& allocator) {
+  std::vector<int64_t> rows = stored.shape;
+  rows[0] = static_cast<int64_t>(count);
+  checked_bytes(path, rows, stored.format);
+  return new_elements(rows, stored.format, allocator);
+}
+
+void fill_rows(const std::string& path, const StoredTensor& stored, std::span<const int64_t> places, std::byte* data) {
+  std::vector<int64_t> row = stored.shape;
+  row[0] = 1;
+  const uint64_t row_bytes = checked_bytes(path, row, stored.format);
+  RowReader reader(path, stored.begin, row_bytes, places);
+  fill_elements(reader, stored.format, data, row_bytes * places.size());
+}
+
 FileTensor read_rows(const std::string& path, const StoredTensor& stored, std::span<const int64_t> places,
                      Allocator& allocator) {
-  std::vector<int64_t> row = stored.shape, rows = stored.shape;
-  row[0] = 1;
-  rows[0] = static_cast<int64_t>(places.size());
-  checked_bytes(path, rows, stored.format);
-  RowReader reader(path, stored.begin, checked_bytes(path, row, stored.format), places);
-  return read_elements(reader, rows, stored.format, allocator);
+  FileTensor rows = new_rows(path, stored, places.size(), allocator);
+  fill_rows(path, stored, places, rows.data());
+  return rows;
 }
 
 std::vector<int64_t> line_starts(const std::string& path) {

@@ -17,6 +17,9 @@ std::vector<StoredTensor> stored_tensors(const std::string& path);
 /// Rows that follow each other are read at once. Throws Failure (io).
 FileTensor read_rows(const std::string& path, const StoredTensor& stored, std::span<const int64_t> places,
                      Allocator& allocator);
+/// Does the same in two steps: makes the tensor, and reads into its memory, which may be done by another thread.
+FileTensor new_rows(const std::string& path, const StoredTensor& stored, size_t count, Allocator& allocator);
+void fill_rows(const std::string& path, const StoredTensor& stored, std::span<const int64_t> places, std::byte* data);
 
 /// Returns where the lines of a text begin, and the end of the last one: one number more than there are lines. Throws
 /// Failure (io).

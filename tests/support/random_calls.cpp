@@ -17,7 +17,8 @@ namespace {
 const char* const kLeftOut[] = {"load",       "save",        "read_text",  "write_text", "clock",       "counters",
                                 "args",       "help",        "input",      "explain",    "profile",     "bench",
                                 "read_lines", "append_text", "exists",     "list_files", "eprint",      "exit",
-                                "env",        "now",         "parse_args", "load_rows",  "load_shapes", "line_starts"};
+                                "env",        "now",         "parse_args", "load_rows",  "load_shapes", "line_starts",
+                                "begin_rows", "end_rows",    "begin_save", "end_save"};
 
 constexpr const char* kNames[] = {"a", "b", "c", "d"};
 
