@@ -23,7 +23,12 @@ NAMED, ENDED = 14, 20
 LIMIT = 120
 
 # Rank CULPRIT does something wrong in step STEP, after ranks have met.
-PROGRAM = """import world
+PROGRAM = """import parallel
+import world
+let folder = args()[0]
+let file = f"{folder}/rows-{world.rank}.npy"
+save(file, arange(600).reshape([100, 6]))
+let data = parallel.loader(file, size: world.size, ahead: 2, last: "pad")
 var x = ones([SIZE]) * world.rank
 for step in range(0, 100_000) {
   x = world.all_mean(x) + 1.0
@@ -32,6 +37,7 @@ for step in range(0, 100_000) {
     WRONG
   }
   PACE
+  ASIDE
   x = world.send_receive(x)
   if step % 3 == 0 { world.barrier() }
 }
@@ -45,22 +51,28 @@ KINDS = {
     "another shape": ("x = x[:1]", "the ranks do different things: (.*rank CULPRIT calls|rank [01] calls.*, rank [012] calls)"),
     "another call": ("world.all_max(x)", "the ranks do different things: (.*rank CULPRIT calls|rank [01] calls.*, rank [012] calls)"),
 }
+# What threads do beside the steps.
+ASIDES = ("", "data.batch(step)", "parallel.save_checkpoint(f\"{folder}/checkpoint\", {step, x: x * 0.0}, background: true)")
+# Work of GPUs is asynchronous, so that a rank may say that it is at its end before the others ask for it.
+ENDS_ON_GPU = "rank CULPRIT calls `the end of the program"
 OFTEN = ["killed"] * 3 + ["stopped"] + ["ends", "fails", "another shape", "another call"]
 
 
 class Fault:
-    def __init__(self, seed):
+    def __init__(self, seed, is_on_gpu):
         draw = random.Random(seed)
         self.seed, self.kind = seed, draw.choice(OFTEN)
         self.ranks = draw.choice((2, 3))
         self.culprit = draw.randrange(self.ranks)
         self.wait = draw.uniform(0, 0.4)
         wrong, text = KINDS[self.kind]
+        if is_on_gpu and self.kind == "ends":
+            text = f"({text}|{ENDS_ON_GPU})"
         pace = draw.choice(("", "", "if world.rank == 0 { sleep(0.02) }", "if world.rank == 1 { sleep(0.3) }"))
         self.text = re.compile(text.replace("CULPRIT", str(self.culprit)))
         self.code = PROGRAM
         for word, value in (("SIZE", draw.choice((2, 50, 40_000))), ("STEP", draw.randrange(6)), ("CULPRIT", self.culprit),
-                            ("WRONG", wrong), ("PACE", pace)):
+                            ("WRONG", wrong), ("PACE", pace), ("ASIDE", draw.choice(ASIDES))):
             self.code = self.code.replace(word, str(value))
 
     def __str__(self):
@@ -78,8 +90,10 @@ def rank_of(launcher, rank):
 def run(program, fault, folder):
     """Returns what is wrong, "" if nothing is, and the seconds until the error and until the end."""
     script = pathlib.Path(folder, f"fault_{fault.seed}.tsl")
+    place = pathlib.Path(folder, f"fault_{fault.seed}")
+    place.mkdir()
     script.write_text(fault.code)
-    process = subprocess.Popen([program, "--ranks", str(fault.ranks), "--warn", "off", str(script)],
+    process = subprocess.Popen([program, "--ranks", str(fault.ranks), "--warn", "off", str(script), str(place)],
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     guard = threading.Timer(LIMIT, process.kill)
     guard.start()
@@ -118,7 +132,9 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     program = str(pathlib.Path(options.build, "tsl").resolve())
-    faults = [Fault(seed) for seed in range(options.seed, options.seed + options.count)]
+    device = subprocess.run([program, "-e", "print(ones([1]).device)"], capture_output=True, text=True, timeout=LIMIT, check=True)
+    is_on_gpu = device.stdout.startswith("cuda")
+    faults = [Fault(seed, is_on_gpu) for seed in range(options.seed, options.seed + options.count)]
     failed, longest_named, longest = 0, 0, 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(3) as pool:
         for fault, (problem, named, ended) in zip(faults, pool.map(lambda each: run(program, each, folder), faults)):

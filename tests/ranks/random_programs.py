@@ -1,4 +1,4 @@
-"""Random programs of several ranks: collectives among ops, reads, branches, loops, derivatives and errors. Each runs on
+"""Random programs of several ranks: collectives among ops, reads, files, checkpoints, branches, loops, derivatives and errors. Each runs on
 every tier, and what each rank prints must be the same, byte for byte. Programs in which one rank alone fails must end.
 
     python3 tests/ranks/random_programs.py BUILD COUNT [SEED]
@@ -33,7 +33,20 @@ COLLECTIVES = (
     "f32(parallel.sharded(fn(p, g, s) = optim.adamw(p, g, s, lr: 0.1), bf16({x}), bf16({x}), "
     "parallel.sharded_init(optim.adamw_init, bf16({x})))[0])",
     "parallel.loader({x}, size: world.size, seed: 3, last: \"drop\").batch(k) * ones([len({x})])",
+    "parallel.loader(saved({x}), size: world.size, seed: 3, last: \"drop\", ahead: {ahead}).batch(k) * ones([len({x})])",
+    "concat(parallel.loader([saved({x}), saved({x} * 2.0)], size: 2 * world.size, window: 2, stride: 1, last: \"drop\", "
+    "ahead: {ahead}).batch(k))[:1] + {x}",
+    "padded({x}, k, {ahead})", "kept(world.all_sum({x}), k)",
     "f32(world.all_sum(int_of({x})))", "world.all_sum({x}[::-1])", "world.all_sum(big({x}))[:len({x})]",
+)
+# Files are beside the program, whose folder is its argument.
+HELPERS = (
+    "fn saved(x) {", "  let path = f\"{args()[0]}/{sum(x).item()}-{world.rank}.npy\"", "  save(path, x)", "  return path", "}",
+    "fn padded(x, k, ahead) {",
+    "  let d = parallel.loader(saved(x), size: 2 * world.size, seed: 5, last: \"pad\", ahead: ahead)",
+    "  return x * world.all_mean(mean(d.batch(k) * d.weights(k)))", "}",
+    "fn kept(x, k) {", "  let folder = f\"{args()[0]}/checkpoint\"", "  parallel.save_checkpoint(folder, {x}, background: k % 2 == 1)",
+    "  return parallel.load_checkpoint(folder, {x: zeros_like(x)})[0].x", "}",
 )
 ORDINARY = (
     "{x} * {c} + 0.25", "tanh({x})", "{x} + world.rank", "where({x} > {c}, {x}, -{x})", "{x} - mean({x})", "cumsum({x}) * 0.1",
@@ -49,7 +62,7 @@ class Program:
         self.random = random.Random(seed)
         self.fails_alone = self.random.random() < 0.1
         self.lines = ["import world", "import parallel", "import optim", f"seed({seed})", "fn int_of(x) = i64(clamp(x * 8.0, -99.0, 99.0))",
-                      "fn big(x) = x[arange(20_000) % len(x)]"]
+                      "fn big(x) = x[arange(20_000) % len(x)]", *HELPERS]
         functions = self.random.randint(1, 3)
         for number in range(functions):
             self.function(number)
@@ -61,7 +74,8 @@ class Program:
     def expression(self, x="x"):
         table = COLLECTIVES if self.random.random() < 0.5 else ORDINARY
         text = self.random.choice(table)
-        return text.format(x=x, c=self.number(), bucket=self.random.choice((1, 3, 8_000_000)))
+        return text.format(x=x, c=self.number(), bucket=self.random.choice((1, 3, 8_000_000)),
+                           ahead=self.random.choice((0, 1, 3)))
 
     def statement(self, depth, indent):
         pad = "  " * indent
@@ -116,7 +130,7 @@ class Program:
 
 def outcome(program, script, ranks, tier):
     """Returns the exit code and the sorted lines of output of a run, or None if it hangs."""
-    command = [program, "--ranks", str(ranks), "--all-ranks", "--warn", "off", *tier, script]
+    command = [program, "--ranks", str(ranks), "--all-ranks", "--warn", "off", *tier, script, str(pathlib.Path(script).parent)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
     except subprocess.TimeoutExpired:
