@@ -37,9 +37,11 @@ for step in range(state.step, last) {
   let (p, next) = parallel.sharded(fn(p, g, s) = optim.adamw(p, g, s, lr: 0.01), state.p, {...noisy, name: nil}, opt)
   state = {p, step: step + 1, random: random_state()}
   opt = next
-  if len(args()) < 3 { parallel.save_checkpoint(folder, state, opt) }
+  if len(args()) < 3 { parallel.save_checkpoint(folder, state, opt, background: BACKGROUND) }
+  PAUSE
   if world.rank == 0 { print(state.step, state.p.name, sum(state.p.layers[0].w).item(), sum(f32(state.p.layers[1].w)).item()) }
 }
+parallel.wait_checkpoint()
 """.replace("let (folder, last)", "var (folder, last)")
 
 
@@ -59,6 +61,12 @@ def children_of(process):
     return [int(child) for child in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
 
 
+def write_script(script, background, pause):
+    """Writes the program that saves in the background or not, and pauses between steps or not."""
+    text = PROGRAM.replace("BACKGROUND", str(background).lower()).replace("PAUSE", f"sleep({pause})" if pause else "")
+    pathlib.Path(script).write_text(text)
+
+
 def run_killed(program, draw, ranks, script, folder, step):
     """Kills a run a drawn while after it has begun. Returns the lines that it has printed."""
     process = subprocess.Popen(command(program, ranks, script, folder, str(step)), stdout=subprocess.PIPE,
@@ -76,15 +84,16 @@ def run_killed(program, draw, ranks, script, folder, step):
     return lines + out.splitlines()
 
 
-def check(program, draw, script, folder, expected, printed):
-    """Goes on for a step with some number of ranks. Returns the step, and what is wrong."""
+def check(program, draw, script, folder, expected, printed, late):
+    """Goes on for a step with some number of ranks. Returns the step, and what is wrong. `late`: how many steps after the last
+    whole checkpoint a step may have been printed."""
     ranks = draw.choice((1, 2, 3))
     try:
         lines = run(program, ranks, script, folder, "-1", "dry")
     except RuntimeError as problem:
         return 0, str(problem)
     step = int(lines[0].split()[1])
-    if printed and step < int(printed[-1].split()[0]):
+    if printed and step < int(printed[-1].split()[0]) - late:
         return step, f"it goes on from {step}, but had saved {printed[-1]}"
     if step < STEPS and lines[1] != expected[step]:
         return step, f"{ranks} ranks go on with {lines[1]}, not {expected[step]}"
@@ -102,14 +111,16 @@ def main():
     failed, resumed = 0, 0
     with tempfile.TemporaryDirectory() as place:
         script = str(pathlib.Path(place, "train.tsl"))
-        pathlib.Path(script).write_text(PROGRAM)
+        write_script(script, False, 0)
         expected = run(program, 1, script, str(pathlib.Path(place, "none")), str(STEPS), "dry")[1:]
         folder = str(pathlib.Path(place, "checkpoint-0"))
         for kill in range(options.count):
+            background = draw.random() < 0.6
+            write_script(script, background, draw.choice((0, 0, 0.002, 0.01)))
             lines = run_killed(program, draw, draw.choice((1, 2, 3)), script, folder, STEPS)
             printed = [line for line in lines if line and line[0].isdigit() and line.count(" ") == 3]
             wrong = [line for line in printed if line != expected[int(line.split()[0]) - 1]]
-            step, problem = check(program, draw, script, folder, expected, printed)
+            step, problem = check(program, draw, script, folder, expected, printed, int(background))
             if wrong or problem:
                 failed += 1
                 print(f"FAILED: kill {kill}: {wrong} {problem}")

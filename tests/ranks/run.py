@@ -57,7 +57,7 @@ def check_scripts(program, report, names):
                 report.check(name, code == 0 and not err, f"exit code {code}\n{out}{err}")
                 wrong = [line for line in out.splitlines() if line not in expected_of(script)]
                 report.check(name + ", its lines", out and not wrong, "\n".join(wrong))
-        report.check(f"{script.stem}: one output", len(set(outputs.values())) == 1, str(outputs))
+        report.check(f"{script.stem}: one output", len(set(outputs.values())) == 1, "\n".join(sorted(set(outputs.values()))))
 
 
 FAULTS = {
@@ -215,6 +215,28 @@ def check_preemption(program, report):
         report.check("SIGTERM: time", time.monotonic() - begin < SOON)
 
 
+def check_torchrun(program, report):
+    """Under torchrun's variables, SIGTERM to each process lets the ranks save and end, and the next run goes on from there."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(folder, "train.tsl")
+        script.write_text(PREEMPTED)
+        saved = 0
+        for _ in range(2):
+            ranks = [subprocess.Popen([program, str(script), folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                      env={**os.environ, **TORCHRUN, "RANK": str(rank), "LOCAL_RANK": str(rank)})
+                     for rank in (0, 1)]
+            first = ranks[0].stderr.readline()
+            report.check("torchrun: it goes on", first == f"from {saved}\n", first)
+            time.sleep(0.5)
+            for rank in ranks:
+                rank.terminate()
+            errors = [rank.communicate(timeout=LIMIT)[1] for rank in ranks]
+            report.check("torchrun: exit codes", [rank.returncode for rank in ranks] == [143, 143], str(errors))
+            step = re.fullmatch(r"saved (\d+)\n", errors[0])
+            report.check("torchrun: it saves", step and int(step[1]) > saved and not errors[1], str(errors))
+            saved = int(step[1]) if step else 0
+
+
 def check_example(program, report):
     """The example trains as two ranks, and goes on from its checkpoint as one."""
     root = HERE.parent.parent
@@ -312,6 +334,7 @@ def main():
         check_silence(program, report)
         check_interrupt(program, report)
         check_preemption(program, report)
+        check_torchrun(program, report)
         check_example(program, report)
         check_launchers(program, report)
         check_killed_run(program, report)
