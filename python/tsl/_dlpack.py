@@ -46,20 +46,20 @@ def _delete(struct, name):
 
 # Capsules that may not have been taken over, with the tensor's struct. They have no destructor, which would be Python code that
 # runs while an error of the consumer is set.
-_given = collections.deque()
+given = collections.deque()
 
 
 def release_untaken():
     """Deletes the tensors of capsules that their consumers have dropped."""
-    for _ in range(len(_given)):
+    for _ in range(len(given)):
         try:
-            capsule, struct, name = _given.popleft()
+            capsule, struct, name = given.popleft()
         except IndexError:  # another thread was faster
             return
         if not _is_valid(id(capsule), name):
             continue  # it has been renamed: the consumer calls the deleter
         if sys.getrefcount(capsule) > 2:  # the variable, and the argument
-            _given.append((capsule, struct, name))
+            given.append((capsule, struct, name))
         else:
             _delete(struct, name)
 
@@ -81,7 +81,7 @@ def to_capsule(engine, handle, stream, max_version, copy):
     release_untaken()
     struct = _export(engine, handle, name, lib.WRITABLE if copy else lib.READ_ONLY, stream)
     capsule = _new(struct, name, None)
-    _given.append((capsule, struct, name))
+    given.append((capsule, struct, name))
     return capsule
 
 

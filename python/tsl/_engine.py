@@ -4,11 +4,11 @@ import contextlib
 import json
 import os
 import sys
-import threading
 from ctypes import addressof, byref, c_bool, c_char, c_double, c_int, c_int64, c_size_t, c_ssize_t, c_void_p, sizeof
 
-from . import _dlpack, _library as lib
-from ._memory import Buffer, NoBuffer, held, hold, no_dtype, release_held
+from . import _dlpack, _library as lib, _operators
+from ._memory import Buffer, NoBuffer, held, hold, no_dtype, no_value, release_held
+from ._references import EngineBase, Use, refuse
 from ._signals import watched
 from ._values import Function, Tensor, Value
 
@@ -16,21 +16,7 @@ _calls = lib.calls
 _NO_STRING = lib.String(None, 0)
 
 
-class _Use:
-    """The use of an engine by one thread, also within itself, from a call until its error or its texts are read."""
-
-    def __init__(self):
-        self._lock = threading.RLock()
-
-    def __enter__(self):
-        if not self._lock.acquire(blocking=False):
-            raise lib.Error("misuse", "another thread uses the engine", text="error[misuse]: another thread uses the engine")
-
-    def __exit__(self, *_):
-        self._lock.release()
-
-
-class Engine:
+class Engine(EngineBase):
     """One running TSL, with its variables, functions and limits. Used by one thread at a time.
 
     capabilities: what scripts may do besides computing: "files", "environment", "clock", "compile", "gpu", "input".
@@ -54,8 +40,9 @@ class Engine:
                  load_module=None, logs="", options=None, rank=0, ranks=0, local_rank=0, local_ranks=0, rendezvous="",
                  progress=None):
         config = lib.Config()
-        self._handle, self._process = lib.EngineHandle(0), os.getpid()
-        self._use = _Use()
+        self._process = os.getpid()
+        self._hold(lib.EngineHandle(0))
+        self._use = Use(refuse)
         self._released = collections.deque()  # handles that could not be released yet
         self._functions = []
         self._expressions = {}  # the handles of functions of TSL that this package calls, by their text
@@ -91,17 +78,23 @@ class Engine:
             _require_callable(load_module, "load_module")
             self._load_module = config.load_module = self._loader(load_module)
         self._check(_calls.engine_create(byref(config), byref(self._handle)))
+        self._hold(self._handle)
+        self._make_operators()
 
     def close(self):
         """Ends the engine, after writing its reports. Its tensors and functions cannot be used any more."""
         if not self._handle.id:
             return
         with self._use:
-            handle, self._handle = self._handle, lib.EngineHandle(0)
+            handle = self._handle
+            self._hold(lib.EngineHandle(0))
             status = _calls.engine_destroy(handle)
             if status == lib.MISUSE:  # it is running
-                self._handle = handle
+                self._hold(handle)
             self._check(status)
+
+    def _hold(self, handle):
+        self._handle, self._id = handle, handle.id
 
     def __enter__(self):
         return self
@@ -138,8 +131,8 @@ class Engine:
 
     def get(self, name):
         """Reads a variable or a function."""
-        name, _held = lib.string(name, "name")
-        return self._returned(_calls.get, name)
+        text, _held = lib.string(name, "name")
+        return lib.fast.get(self, name) if lib.fast else self._to_python(self._made(_calls.get, text))
 
     def set(self, name, value):
         """Assigns a variable, which is declared if there is none of this name."""
@@ -294,21 +287,28 @@ class Engine:
 
     def _returned(self, call, *arguments, convert=True):
         with self._use:
-            while self._released:
-                _calls.release(self._handle, self._released.popleft())
-            _dlpack.release_untaken()
+            self._catch_up()
             self._cause = None
             result = lib.ValueHandle()
             try:
                 status = watched(self, call, self._handle, *arguments, byref(result))
-                ending, self._ending = self._ending, None
-                if ending is not None:
-                    raise ending
+                if self._ending is not None:
+                    self._raise_ending()
             except BaseException:
                 self._release(result)
                 raise
             self._check(status)
             return self._to_python(result) if convert else self._to_value(result, self._kind(result))
+
+    def _catch_up(self):
+        """Releases what could not be released while another thread used the engine."""
+        while self._released:
+            _calls.release(self._handle, self._released.popleft())
+        _dlpack.release_untaken()
+
+    def _raise_ending(self):
+        ending, self._ending = self._ending, None
+        raise ending
 
     def _interrupt(self):
         """Interrupts the run, from any thread, and remembers it."""
@@ -333,7 +333,11 @@ class Engine:
             self._released.append(handle)
 
     def _call(self, function, arguments, named):
-        handles = []
+        call = lib.fast.call if lib.fast else Engine._call_by_ctypes
+        return call(self, function, tuple(arguments), named)
+
+    def _call_by_ctypes(self, function, arguments, named):
+        handles, named = [], named or {}
         try:
             for value in (*arguments, *named.values()):
                 handles.append(self._to_handle(value))
@@ -343,6 +347,16 @@ class Engine:
         finally:
             for handle in handles:
                 self._release(handle)
+
+    def _make_operators(self):
+        """Makes the functions of operators whose texts have names that scripts may declare, too."""
+        (text, _held), (name, _held_too) = lib.string("[" + ", ".join(_operators.NAMED) + "]"), lib.string("<operators>")
+        made = lib.ValueHandle()
+        if _calls.run(self._handle, name, text, byref(made)) != lib.OK:  # a limit: what needs one will say so
+            return
+        for number, expression in enumerate(_operators.NAMED):
+            self._expressions[expression] = self._made(_calls.get_item, made, number)
+        self._release(made)
 
     def _evaluated(self, text, values):
         """Calls the function of TSL that a text is."""
@@ -460,7 +474,7 @@ class Engine:
         try:
             return self._array_handle(value, wrap=False)
         except NoBuffer:
-            raise _no_value(value) from None
+            raise no_value(value) from None
 
     def _made_of_items(self, call, *columns):
         """Makes a value of columns of items, which are equally long: of its items, or its keys and their values."""
@@ -579,14 +593,6 @@ class Engine:
 
     def _key(self, record, index):
         return self._text(_calls.get_key, record, index)
-
-
-def _no_value(source):
-    """Returns the error for an object that is no value of TSL."""
-    if callable(source):
-        return TypeError('a function of Python is no value of TSL: engine.define("f(x)", function) lets scripts call it')
-    return TypeError(f"TSL has no value for this {type(source).__name__}: it takes None, bool, int, float, complex, str, list, tuple, dict, set, arrays, and objects "
-                     "of classes that engine.type() defined")
 
 
 def _require_callable(function, what):

@@ -1,6 +1,8 @@
 """libtsl.so by ctypes: the structures, constants and functions of tsl.h, under the names that they have there."""
 import collections
 import ctypes
+import importlib.machinery
+import importlib.util
 import json
 import operator
 import os
@@ -231,6 +233,26 @@ for _name, _arguments in FUNCTIONS.items():
     _function.argtypes = _arguments
     _function.restype = c_int
     setattr(calls, _name, _function)
+
+
+def _extension():
+    """Loads the module in C++ that makes the calls which programs repeat; it lies beside libtsl.so. None: ctypes makes all."""
+    path = os.path.join(os.path.dirname(_path()), "_fast.abi3.so")
+    if os.environ.get("TSL_CTYPES") or not os.path.exists(path):
+        return None
+    loader = importlib.machinery.ExtensionFileLoader("tsl._fast", path)
+    try:
+        module = importlib.util.module_from_spec(importlib.util.spec_from_loader("tsl._fast", loader))
+        loader.exec_module(module)
+        if module.version != _number >> 8:
+            return None
+        module.set_library({name: ctypes.cast(getattr(calls, name), c_void_p).value for name in FUNCTIONS}, ValueHandle)
+    except ImportError:  # of another machine, or in a second interpreter of the process
+        return None
+    return module
+
+
+fast = _extension()
 
 
 Frame = collections.namedtuple("Frame", ("function", "file", "line"))

@@ -36,6 +36,14 @@ def no_dtype(source, name):
     return TypeError(f"TSL has no dtype like {name} (it has {known}): convert the array first")
 
 
+def no_value(source):
+    """Returns the error for an object that is no value of TSL."""
+    if callable(source):
+        return TypeError('a function of Python is no value of TSL: engine.define("f(x)", function) lets scripts call it')
+    return TypeError(f"TSL has no value for this {type(source).__name__}: it takes None, bool, int, float, complex, str, list, tuple, dict, set, arrays, and objects "
+                     "of classes that engine.type() defined")
+
+
 class Buffer:
     """The memory of an object that supports the buffer protocol, held until release(). Raises NoBuffer if it does not.
 

@@ -7,7 +7,10 @@ from . import _library as lib
 _BINARY = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
            "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>"}
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_UNARY = {"neg": "-a", "pos": "+a", "invert": "~a", "abs": "abs(a)"}
+# Those with names of functions, which an engine makes before scripts can declare others of these names.
+NAMED = ("fn(a) = abs(a)", "fn(a, b) = any(a == b)", "fn(a) = tensor(a)")
+_ABS, _CONTAINS, _TENSOR = NAMED
+_UNARY = {"neg": "-a", "pos": "+a", "invert": "~a"}
 
 
 def _is_operand(value):
@@ -15,7 +18,7 @@ def _is_operand(value):
     return isinstance(value, (bool, int, float, complex, Operators)) or hasattr(value, "__dlpack__") or hasattr(value, "__array__")
 
 
-def _index_text(index):
+def _index_text(index, as_tensor):
     """Returns an index as TSL writes it, with a name for each value in it, and these values."""
     values = []
 
@@ -30,7 +33,7 @@ def _index_text(index):
             parts = [None if part is None else name(operator.index(part)) for part in (item.start, item.stop, item.step)]
             return ":".join(part or "" for part in (parts if parts[2] else parts[:2]))
         if isinstance(item, (list, range)):
-            return f"tensor({name(list(item))})"
+            return name(as_tensor(list(item)))
         if isinstance(item, bool):
             raise TypeError("a bool is no index: True and False select nothing, and a mask is a tensor or an array of bools")
         if isinstance(item, Operators) or hasattr(item, "__array__") and getattr(item, "shape", ()) != ():
@@ -54,7 +57,7 @@ class Operators:
         return self._engine._evaluated(f"fn({names}) = {expression}", values)
 
     def __getitem__(self, index):
-        text, values = _index_text(index)
+        text, values = _index_text(index, lambda items: self._engine._evaluated(_TENSOR, [items]))
         if text == "":
             return self
         names = ", ".join(["x", *(f"v{i}" for i in range(len(values)))])
@@ -74,7 +77,10 @@ class Operators:
         return (self[i] for i in range(len(self)))
 
     def __contains__(self, value):
-        return bool(self._computed("any(a == b)", "a, b", [self, value]))
+        return bool(self._engine._evaluated(_CONTAINS, [self, value]))
+
+    def __abs__(self):
+        return self._engine._evaluated(_ABS, [self])
 
     def __format__(self, spec):
         if not spec:

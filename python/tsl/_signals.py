@@ -23,6 +23,11 @@ class _Watcher:
         self._lock = threading.Lock()
         self._engine = None  # that runs, with the file descriptor to which Python wrote signals before
         self._previous = -1
+        self._before = None  # the hook of exceptions before the run
+        self.hook = self._take_unraisable
+        if lib.fast:
+            lib.fast.set_watcher(self, self._lock.acquire, self._lock.release, signal.set_wakeup_fd, sys.__dict__, self.hook,
+                                 self._reader, self._writer)
         threading.Thread(target=self._watch, name="tsl-signals", daemon=True).start()
 
     def _watch(self):
@@ -42,6 +47,16 @@ class _Watcher:
         if self._engine and not _NOTICES.issuperset(numbers):
             self._engine._interrupt()
 
+    def _take_unraisable(self, unraisable):
+        """Ends the run with what a handler raises at the beginning of a callback, which ctypes drops."""
+        exception = unraisable.exc_value
+        if isinstance(exception, BaseException) and not isinstance(exception, Exception) and self._engine:
+            self._engine._end_with(exception)
+        else:
+            self._before(unraisable)
+
+    # The extension does what begin() and end() do.
+
     def begin(self, engine):
         """Begins to watch. Returns False if another run is watched already."""
         if self._engine:
@@ -49,6 +64,7 @@ class _Watcher:
         previous = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         with self._lock:
             self._engine, self._previous = engine, -1 if previous == self._writer else previous
+        self._before, sys.unraisablehook = sys.unraisablehook, self.hook
         return True
 
     def end(self):
@@ -57,9 +73,20 @@ class _Watcher:
             self._read()
             previous, self._previous = self._previous, -1
         signal.set_wakeup_fd(previous)
+        if sys.unraisablehook is self.hook:
+            sys.unraisablehook = self._before
 
 
 _watcher = None
+
+
+def _know_main_thread():
+    lib.fast.set_main_thread(threading.main_thread().ident)
+
+
+if lib.fast:
+    _know_main_thread()
+    os.register_at_fork(after_in_child=_know_main_thread)
 
 
 def _begin(engine):
@@ -77,25 +104,13 @@ def _begin(engine):
 
 def watched(engine, call, *arguments):
     """Calls a function of libtsl that runs a script. What must end the run, such as KeyboardInterrupt, is raised."""
-    before = sys.unraisablehook
-
-    def hook(unraisable):  # ctypes drops what a handler raises at the beginning of a callback
-        if isinstance(unraisable.exc_value, Exception) or not isinstance(unraisable.exc_value, BaseException):
-            before(unraisable)
-        else:
-            engine._end_with(unraisable.exc_value)
-
     watcher = None
     try:
         watcher = _begin(engine)
-        if watcher:
-            sys.unraisablehook = hook
         return call(*arguments)
     finally:
         if watcher:
             watcher.end()
-            if sys.unraisablehook is hook:
-                sys.unraisablehook = before
             if engine._is_interrupted:  # perhaps after the run, which would end the next one
                 engine._is_interrupted = False
                 lib.calls.cancel_interrupt(engine._handle)

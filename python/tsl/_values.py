@@ -1,4 +1,5 @@
 """Values of an engine that have no counterpart in Python: tensors, functions, and all others as opaque references."""
+import functools
 import os
 import struct
 import threading
@@ -7,20 +8,18 @@ from ctypes import byref, c_void_p, create_string_buffer
 from . import _dlpack, _library as lib
 from ._memory import view_of
 from ._operators import Operators
+from ._references import Callable, Reference
 
 
-class Value:
+class Value(Reference):
     """A reference to a value of an engine."""
 
     def __init__(self, engine, handle):
-        self._engine, self._handle = engine, handle
+        self._engine, self._id = engine, handle.id
 
-    def __del__(self):
-        try:
-            self._engine._release(self._handle)
-            _dlpack.release_untaken()
-        except Exception:  # it was never made, or Python ends: nobody could do anything about it
-            pass
+    @property
+    def _handle(self):
+        return lib.ValueHandle(self._id)
 
     def __repr__(self):
         return self._engine._text(lib.calls.to_text, self._handle)
@@ -49,11 +48,8 @@ class Value:
             raise AttributeError(text) from None
 
 
-class Function(Value):
+class Function(Callable, Value):
     """A function of an engine, called with Python's values."""
-
-    def __call__(self, *arguments, **named):
-        return self._engine._call(self._handle, arguments, named)
 
 
 class Tensor(Operators, Value):
@@ -65,8 +61,12 @@ class Tensor(Operators, Value):
 
     def __init__(self, engine, handle):
         super().__init__(engine, handle)
-        self._type = lib.TensorType()
-        engine._do(lib.calls.tensor_get_type, handle, byref(self._type))
+        self._described = lib.TensorType()  # from now on, so that it is known after the engine's end, too
+        engine._do(lib.calls.tensor_get_type, handle, byref(self._described))
+
+    @functools.cached_property
+    def _type(self):
+        return lib.TensorType.from_buffer_copy(self._described)  # the extension gives the bytes
 
     def __reduce__(self):
         return _unpickled, (self.dtype, self.shape, self.tobytes())
@@ -179,6 +179,9 @@ class Tensor(Operators, Value):
 
     def item(self):
         """Returns the only element."""
+        element = self._only_element()
+        if element is not NotImplemented:
+            return element
         values = self._elements()
         if len(values) != 1:
             raise ValueError(f"a tensor with one element is needed, and this one has {len(values)}")
@@ -226,6 +229,10 @@ def _unpickled(dtype, shape, data):
         from ._engine import Engine
         _own.engine, _own.process = Engine(), os.getpid()
     return Tensor(_own.engine, _own.engine._tensor_of(lib.DTYPE_NAMES.index(dtype), shape, data))
+
+
+if lib.fast:
+    lib.fast.set_classes(Tensor, Function, _dlpack.given, _dlpack.release_untaken)
 
 
 def _nested(elements, shape):

@@ -1,5 +1,5 @@
-"""wheel.py TREE PYTHON FOLDER VERSION: makes the wheel in FOLDER: the package PYTHON/tsl, with the program and libtsl.so of
-TREE, which tools/package has made portable, and their licences. auditwheel gives it the tag of its platform."""
+"""wheel.py TREE PYTHON FOLDER VERSION: makes the wheel in FOLDER: the package PYTHON/tsl, with the program, libtsl.so and the
+extension of TREE, which tools/package has made portable, and their licences. auditwheel gives it the tag of its platform."""
 import base64
 import hashlib
 import pathlib
@@ -69,6 +69,7 @@ def main():
     # The program and the library find lib/tsl/ from where they are, as in the tree.
     wheel.add("tsl/bin/tsl", (tree / "bin/tsl").read_bytes(), 0o755)
     wheel.add("tsl/lib/libtsl.so", (tree / "lib/libtsl.so").read_bytes(), 0o755)
+    wheel.add("tsl/lib/_fast.abi3.so", (tree / "lib/_fast.abi3.so").read_bytes(), 0o755)
     for path in sorted((tree / "lib/tsl").iterdir()):
         wheel.add(f"tsl/lib/tsl/{path.name}", path.read_bytes(), 0o755)
     wheel.add(f"{info}/licenses/LICENSE", (tree / "share/doc/tsl/LICENSE").read_bytes())
