@@ -44,8 +44,8 @@ void CompileLog::write_first_line(std::string_view topic, const std::string& abo
   write(topic, about, levels_.logs_text(topic) ? text : text.substr(0, text.find('\n')));
 }
 
-void CompileLog::on_pass(const graph::PlanOptions& options, graph::Pass pass, const graph::Graph& graph) {
-  if (!levels_.logs("graph") || is_eager(options) || pass != graph::Pass::recording) return;
+void CompileLog::on_recording(const graph::PlanOptions& options, const graph::Graph& graph) {
+  if (!levels_.logs("graph") || is_eager(options)) return;
   const size_t inputs = graph.inputs().size();
   write_first_line("graph", options.name,
                    fmt::format("{} ops, {} inputs, {} outputs\n{}", graph.size() - inputs, inputs, graph.outputs.size(),

@@ -15,7 +15,7 @@ class CompileLog final : public exec::PlanObserver {
   CompileLog(Context& context, const LogLevels& levels) : context_(context), levels_(levels) {}
   bool logs_any() const;
 
-  void on_pass(const graph::PlanOptions& options, graph::Pass pass, const graph::Graph& graph) override;
+  void on_recording(const graph::PlanOptions& options, const graph::Graph& graph) override;
   void on_eliminated(const graph::PlanOptions& options, const graph::Node& node) override;
   void on_recompute(const graph::PlanOptions& options, const graph::Node& node, const char* decision) override;
   bool wants_reasons() const override { return levels_.logs_text("fusion"); }

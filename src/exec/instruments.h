@@ -46,7 +46,10 @@ struct Instruments {
 class PlanObservers final : public PlanObserver {
  public:
   explicit PlanObservers(const std::vector<PlanObserver*>& observers) : observers_(observers) {}
-  void on_pass(const graph::PlanOptions& options, graph::Pass pass, const graph::Graph& graph) override {
+  void on_recording(const graph::PlanOptions& options, const graph::Graph& graph) override {
+    for (PlanObserver* each : observers_) each->on_recording(options, graph);
+  }
+  void on_pass(const graph::PlanOptions& options, const graph::Pass& pass, const graph::Graph& graph) override {
     for (PlanObserver* each : observers_) each->on_pass(options, pass, graph);
   }
   void on_eliminated(const graph::PlanOptions& options, const graph::Node& node) override {

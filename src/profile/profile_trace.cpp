@@ -146,7 +146,7 @@ class TraceWriter {
     if (!view_.timings) return;
     for (const Timings::Event& event : view_.timings->events()) {
       put({{"ph", "X"},
-           {"name", name_of(event.phase)},
+           {"name", phase_name(event.phase)},
            {"cat", "phases of compiling"},
            {"pid", kHost},
            {"tid", kHost},

@@ -1,6 +1,7 @@
 #include "profile/timings.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -10,49 +11,45 @@ namespace tsl::report {
 
 using exec::ActivityKind;
 
+namespace {
+
+constexpr const char* kPhasesBehindPasses[] = {"fuse", "lower, launches and buffers",
+                                               "prepare for the device (generate, compile and load code)"};
+enum BehindPasses : size_t { kFuse, kLower, kPrepare };
+
+Timings::Phase behind_passes(BehindPasses phase) { return graph::passes().size() + phase; }
+
+}  // namespace
+
+size_t Timings::count_phases() { return graph::passes().size() + std::size(kPhasesBehindPasses); }
+
 void Timings::end(Phase phase, const std::string& specialisation) {
   const uint64_t now = exec::now_in_ticks();
-  by_phase_[static_cast<size_t>(phase)] += now - begin_;
+  by_phase_[phase] += now - begin_;
   by_specialisation_[specialisation] += now - begin_;
   if (events_.size() < keep_) events_.push_back({begin_, now, phase});
   begin_ = now;
 }
 
-void Timings::on_pass(const graph::PlanOptions& options, graph::Pass pass, const graph::Graph&) {
-  switch (pass) {
-    case graph::Pass::recording: begin_ = exec::now_in_ticks(); break;
-    case graph::Pass::dead_code: end(Phase::dead_code, options.name); break;
-    case graph::Pass::decompose: end(Phase::decompose, options.name); break;
-    case graph::Pass::simplify: end(Phase::simplify, options.name); break;
-    case graph::Pass::recompute: end(Phase::recompute, options.name); break;
-    case graph::Pass::absorb_epilogues: end(Phase::absorb_epilogues, options.name); break;
-    case graph::Pass::view_parts: end(Phase::view_parts, options.name); break;
-    case graph::Pass::embed: end(Phase::embed, options.name); break;
-  }
+void Timings::on_recording(const graph::PlanOptions&, const graph::Graph&) { begin_ = exec::now_in_ticks(); }
+
+void Timings::on_pass(const graph::PlanOptions& options, const graph::Pass& pass, const graph::Graph&) {
+  end(static_cast<size_t>(&pass - graph::passes().data()), options.name);
 }
 
 void Timings::on_fusion(const graph::PlanOptions& options, const graph::Graph&, const graph::Fusion&) {
-  end(Phase::fuse, options.name);
+  end(behind_passes(kFuse), options.name);
 }
 
-void Timings::on_plan(const graph::Plan& plan) { end(Phase::lower, plan.options.name); }
+void Timings::on_plan(const graph::Plan& plan) { end(behind_passes(kLower), plan.options.name); }
 
-void Timings::on_executable(const exec::Executable& executable) { end(Phase::prepare, executable.plan().options.name); }
+void Timings::on_executable(const exec::Executable& executable) {
+  end(behind_passes(kPrepare), executable.plan().options.name);
+}
 
-const char* name_of(Timings::Phase phase) {
-  switch (phase) {
-    case Timings::Phase::dead_code: return "dead code";
-    case Timings::Phase::decompose: return "decompose";
-    case Timings::Phase::simplify: return "simplify";
-    case Timings::Phase::recompute: return "recompute";
-    case Timings::Phase::absorb_epilogues: return "absorb epilogues";
-    case Timings::Phase::view_parts: return "view parts";
-    case Timings::Phase::embed: return "embed";
-    case Timings::Phase::fuse: return "fuse";
-    case Timings::Phase::lower: return "lower, launches and buffers";
-    case Timings::Phase::prepare: return "prepare for the device (generate, compile and load code)";
-  }
-  return "";
+const char* phase_name(Timings::Phase phase) {
+  const auto passes = graph::passes();
+  return phase < passes.size() ? passes[phase].name : kPhasesBehindPasses[phase - passes.size()];
 }
 
 std::string timings_text(const ProfileView& view, const Timings& timings) {
@@ -70,10 +67,9 @@ std::string timings_text(const ProfileView& view, const Timings& timings) {
     if (calls > 0) text += fmt::format("{:>9} {:>6} x  {}\n", seconds(ticks), calls, name_of(kind));
   }
   text += "of compiling graphs, by phase\n";
-  for (size_t p = 0; p < Timings::kPhases; ++p) {
-    const auto phase = static_cast<Timings::Phase>(p);
+  for (Timings::Phase phase = 0; phase < Timings::count_phases(); ++phase) {
     if (timings.ticks(phase) > 0)
-      text += fmt::format("{:>9}  {}\n", seconds(static_cast<double>(timings.ticks(phase))), name_of(phase));
+      text += fmt::format("{:>9}  {}\n", seconds(static_cast<double>(timings.ticks(phase))), phase_name(phase));
   }
   std::vector<std::pair<uint64_t, std::string>> sorted;
   for (const auto& [name, ticks] : timings.by_specialisation()) sorted.emplace_back(ticks, name);

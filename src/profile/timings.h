@@ -1,7 +1,6 @@
 // Where the time for compiling goes, by phase and by specialisation: --timings.
 #pragma once
 
-#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,21 +15,12 @@ class Timings final : public exec::PlanObserver {
   /// `keep`: the most phases to keep for a trace.
   explicit Timings(size_t keep = 0) : keep_(keep) {}
 
-  enum class Phase : uint8_t {
-    dead_code,
-    decompose,
-    simplify,
-    recompute,
-    absorb_epilogues,
-    view_parts,
-    embed,
-    fuse,
-    lower,
-    prepare
-  };
-  static constexpr size_t kPhases = static_cast<size_t>(Phase::prepare) + 1;
+  /// A part of a compilation: a pass, by its place in graph::passes(), or one of the phases behind them.
+  using Phase = size_t;
+  static size_t count_phases();
 
-  void on_pass(const graph::PlanOptions& options, graph::Pass pass, const graph::Graph& graph) override;
+  void on_recording(const graph::PlanOptions& options, const graph::Graph& graph) override;
+  void on_pass(const graph::PlanOptions& options, const graph::Pass& pass, const graph::Graph& graph) override;
   void on_fusion(const graph::PlanOptions& options, const graph::Graph& graph, const graph::Fusion& fusion) override;
   void on_plan(const graph::Plan& plan) override;
   void on_executable(const exec::Executable& executable) override;
@@ -42,7 +32,7 @@ class Timings final : public exec::PlanObserver {
   };
   const std::vector<Event>& events() const { return events_; }
 
-  uint64_t ticks(Phase phase) const { return by_phase_[static_cast<size_t>(phase)]; }
+  uint64_t ticks(Phase phase) const { return by_phase_[phase]; }
   /// By name; "" for all eager ops.
   const std::map<std::string, uint64_t>& by_specialisation() const { return by_specialisation_; }
 
@@ -52,11 +42,11 @@ class Timings final : public exec::PlanObserver {
   const size_t keep_;
   std::vector<Event> events_;
   uint64_t begin_ = 0;  // of the running phase
-  std::array<uint64_t, kPhases> by_phase_{};
+  std::vector<uint64_t> by_phase_ = std::vector<uint64_t>(count_phases());
   std::map<std::string, uint64_t> by_specialisation_;
 };
 
-const char* name_of(Timings::Phase phase);
+const char* phase_name(Timings::Phase phase);
 
 /// Formats what the program took before it could run: by phase, and by specialisation.
 std::string timings_text(const ProfileView& view, const Timings& timings);

@@ -21,6 +21,8 @@ namespace {
 constexpr uint32_t kMaxNodes = 5'000;
 constexpr size_t kMaxMissed = 200;  // of one specialisation
 
+uint32_t count_ops(const graph::Graph& graph) { return static_cast<uint32_t>(graph.size() - graph.inputs().size()); }
+
 /// Formats the tree of a region as canonical text; its own text if that cannot be parsed alone.
 std::string tree_text(const SourceMap& sources, Span extent) {
   if (!extent.valid()) return "";
@@ -149,22 +151,25 @@ SpecialisationRecord* RunRecorder::current(const graph::PlanOptions& options) {
   return all.empty() || all.back().name != options.name ? nullptr : &all.back();
 }
 
-void RunRecorder::on_pass(const graph::PlanOptions& options, graph::Pass pass, const graph::Graph& graph) {
-  if (options.name.empty() && pass == graph::Pass::recording) ++recording_.eager_plans;
+void RunRecorder::on_recording(const graph::PlanOptions& options, const graph::Graph& graph) {
+  if (options.name.empty()) ++recording_.eager_plans;
   SpecialisationRecord* to = current(options);
   if (!to) return;
-  const auto ops = static_cast<uint32_t>(graph.size() - graph.inputs().size());
-  if (pass == graph::Pass::recording) to->ops_recorded = ops;
-  to->ops_compiled = ops;
+  to->ops_recorded = to->ops_compiled = count_ops(graph);
+  if (graph.size() > kMaxNodes) return;
+  last_graph_ = dump(graph, &sources_);
+  to->stages.push_back({kGraphStage, last_graph_});
+  to->stages.push_back({"03-passes", ""});
+}
+
+void RunRecorder::on_pass(const graph::PlanOptions& options, const graph::Pass& pass, const graph::Graph& graph) {
+  SpecialisationRecord* to = current(options);
+  if (!to) return;
+  to->ops_compiled = count_ops(graph);
   if (graph.size() > kMaxNodes) return;
   std::string text = dump(graph, &sources_);
-  if (pass == graph::Pass::recording) {
-    to->stages.push_back({kGraphStage, text});
-    to->stages.push_back({"03-passes", ""});
-  } else {
-    to->stages.back().text += fmt::format("after {}:{}\n", name_of(pass), text == last_graph_ ? " no change" : "");
-    if (text != last_graph_) to->stages.back().text += text;
-  }
+  to->stages.back().text += fmt::format("after {}:{}\n", pass.name, text == last_graph_ ? " no change" : "");
+  if (text != last_graph_) to->stages.back().text += text;
   last_graph_ = std::move(text);
 }
 

@@ -38,7 +38,8 @@ class RunRecorder final : public exec::PlanObserver, public jit::TraceObserver {
   void on_forgotten(const void* declaration) override;
 
   // exec::PlanObserver
-  void on_pass(const graph::PlanOptions& options, graph::Pass pass, const graph::Graph& graph) override;
+  void on_recording(const graph::PlanOptions& options, const graph::Graph& graph) override;
+  void on_pass(const graph::PlanOptions& options, const graph::Pass& pass, const graph::Graph& graph) override;
   void on_eliminated(const graph::PlanOptions& options, const graph::Node& node) override;
   void on_recompute(const graph::PlanOptions& options, const graph::Node& node, const char* decision) override;
   bool wants_reasons() const override { return true; }
