@@ -1,11 +1,12 @@
 // Defines convolutions and attention.
-#include <limits>
 #include <memory>
 
 #include "base/error_names.h"
 #include "builtins/builtins.h"
 #include "tensor/op.h"
+#include "tensor/rows/attention.h"
 #include "value/context.h"
+#include "value/numbers.h"
 #include "vm/arguments.h"
 
 namespace tsl {
@@ -110,14 +111,30 @@ Value conv_transpose_builtin(Context& context, Args args) {
 
 // ---- Attention -----------------------------------------------------------------------------------------------------
 
+int64_t expect_window(Context& context, const Value& window) {
+  return window.is_nil() ? 0 : expect_int(context, window, "window_size");
+}
+
+std::optional<Operand> optional_number(const Value& number) {
+  if (number.is_nil()) return {};
+  return number.is(Tag::tensor) ? Operand(number.tensor()) : operand_of(number);
+}
+
+Value attention_builtin(Context& context, Args args) {
+  AttentionCall call{args[0].tensor(), args[1].tensor(), args[2].tensor()};
+  if (!args[3].is_nil()) call.mask = args[3].tensor();
+  call.is_causal = args[4].boolean();
+  call.scale = optional_number(args[5]);
+  call.window = expect_window(context, args[6]);
+  call.softcap = optional_number(args[7]);
+  call.is_grouped = args[8].boolean();
+  return call_attention(context.ops(), call);
+}
+
 Value flash_attention_builtin(Context& context, Args args) {
   Attrs attrs{.causal = expect_bool(context, args[3], "is_causal")};
-  if (!args[4].is_nil()) {
-    attrs.scale = expect_real(context, args[4], "scale");
-    // In the attribute, 0 stands for the usual scale: this number is 0 once it is rounded to the dtype of scores.
-    if (attrs.scale == 0) attrs.scale = std::numeric_limits<double>::denorm_min();
-  }
-  if (!args[5].is_nil()) attrs.size = expect_int(context, args[5], "window_size");
+  if (!args[4].is_nil()) attrs.scale = scale_attribute(expect_real(context, args[4], "scale"));
+  attrs.size = expect_window(context, args[5]);
   if (!args[6].is_nil()) {
     attrs.softcap = expect_real(context, args[6], "softcap");
     if (!(attrs.softcap > 0))
@@ -125,14 +142,21 @@ Value flash_attention_builtin(Context& context, Args args) {
   }
   const Tensor query = expect_tensor(context, args[0], "query"), key = expect_tensor(context, args[1], "key"),
                value = expect_tensor(context, args[2], "value");
+  const KernelScope scope(context.ops());
   if (args[7].is_nil()) return context.ops().call(Op::attention, {query, key, value}, attrs);
-  const Tensor mask = expect_tensor(context, args[7], "attn_mask");
   Shape scores = query.shape();
   if (scores.rank() >= 2 && key.rank() >= 2) scores[scores.rank() - 1] = key.shape()[key.rank() - 2];
-  return context.ops().call(Op::attention, {query, key, value, expand(context.ops(), mask, scores)}, attrs);
+  const Tensor mask = expand(context.ops(), expect_tensor(context, args[7], "attn_mask"), scores);
+  if (mask.dtype() != DType::boolean)
+    fail(ErrorName::wrong_dtype, "attention: the mask must be bool, not {}", describe(mask));
+  return context.ops().call(Op::attention, {query, key, value, mask}, attrs);
 }
 
 constexpr Builtin kNeuralRows[] = {
+    {"_attention",
+     "_attention(query: tensor, key: tensor, value: tensor, attn_mask: tensor | nil, is_causal: bool, "
+     "scale: number | [] | nil, window_size: integer | nil, softcap: number | [] | nil, is_grouped: bool)",
+     "attention() of arguments that fit, for the library", attention_builtin, "linear algebra"},
     {"conv",
      "conv(x: tensor, weight: tensor, stride: integers in 1.. = 1, padding: integers | list | tuple = 0, "
      "dilation: integers in 1.. = 1, groups: integer in 1.. = 1)",

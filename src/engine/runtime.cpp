@@ -582,6 +582,16 @@ void EngineRuntime::end_start_up() {
   if (profiling_ && !std::exchange(has_started_, true)) profiling_->timeline().end();
 }
 
+std::string_view EngineRuntime::no_kernel(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs) {
+  const std::string_view why = devices_.at(device_of(operands)).no_kernel(op, operands, attrs);
+  if (!why.empty() && trace() && logs("plan")) {
+    const Span call = location().span;
+    log("plan", fmt::format("{} at {} is made by its definition: {}", op.name,
+                            call.valid() ? context_.sources().location(call) : "?", why));
+  }
+  return why;
+}
+
 int64_t EngineRuntime::tensor_limit(Device device) { return devices_.at(device).tensor_limit(); }
 
 void EngineRuntime::after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,

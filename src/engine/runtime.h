@@ -132,6 +132,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Tensor call_ranks(Op op, const Tensor& x, const Attrs& attrs);
   /// Gives a host read its line in the profile.
   void locate_read();
+  std::string_view no_kernel(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs) override;
   int64_t tensor_limit(Device device) override;
   Origin location() const override;
   DType file_reals() const override;

@@ -11,6 +11,7 @@ namespace tsl::exec {
 
 namespace {
 
+constexpr std::string_view kDefinition = "definition";  // the name of what is no row
 constexpr std::string_view kForcedOther = "TSL_KERNELS names another one";
 
 std::string_view refusal_of(const KernelRow& row, const graph::Node& node) {
@@ -40,21 +41,42 @@ template <class Visit> void KernelRows::for_rows_of(Op op, Visit visit) const {
   }
 }
 
-const KernelRow* KernelRows::forced_row(const graph::Node& node) const {
+std::string_view KernelRows::forced_name(const OpDef& op) const {
   const auto found =
-      std::find_if(forced_.begin(), forced_.end(), [&](const auto& each) { return each.first == node.def().name; });
-  if (found == forced_.end()) return nullptr;
+      std::find_if(forced_.begin(), forced_.end(), [&](const auto& each) { return each.first == op.name; });
+  return found == forced_.end() ? std::string_view() : found->second;
+}
+
+const KernelRow* KernelRows::named_row(const OpDef& op) const {
+  const std::string_view wanted = forced_name(op);
+  if (wanted.empty() || (op.compose && wanted == kDefinition)) return nullptr;
   const KernelRow* named = nullptr;
   std::string names;
-  for_rows_of(node.op, [&](const KernelRow& row) {
-    if (row.name == found->second) named = &row;
+  for_rows_of(op.op, [&](const KernelRow& row) {
+    if (row.name == wanted) named = &row;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
     return named != nullptr;
   });
   if (!named)
-    fail(ErrorName::unknown_choice, "TSL_KERNELS: no kernel of {} is named '{}'; there are {}", found->first,
-         found->second, names.empty() ? "none" : names);
-  return refusal_of(*named, node).empty() ? named : nullptr;
+    fail(ErrorName::unknown_choice, "TSL_KERNELS: no kernel of {} is named '{}'; there are {}", op.name, wanted,
+         names.empty() ? "none" : names);
+  return named;
+}
+
+const KernelRow* KernelRows::forced_row(const graph::Node& node) const {
+  const KernelRow* const named = named_row(node.def());
+  return named && refusal_of(*named, node).empty() ? named : nullptr;
+}
+
+std::string_view KernelRows::no_kernel(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs) const {
+  if (!forced_.empty() && forced_name(op) == kDefinition) return kForcedOther;
+  const KernelRow* const named = forced_.empty() ? nullptr : named_row(op);
+  std::string_view refusal = "no kernel";
+  for_rows_of(op.op, [&](const KernelRow& row) {
+    refusal = row.refuses_call ? row.refuses_call(operands, attrs, named == &row) : std::string_view();
+    return refusal.empty();
+  });
+  return refusal;
 }
 
 template <class Visit> void KernelRows::for_rows(const graph::Node& node, Visit visit) const {

@@ -68,6 +68,9 @@ struct KernelRow {
   std::function<std::string_view(const graph::Node&)> refusal;
   /// Makes the kernel; null: its library is not installed, or has no kernel for the node.
   std::function<std::unique_ptr<OpKernel>(const graph::Node&)> make;
+  /// Of ops with a definition: says why a call is made by that and not by the row; "", or null: it is not. `is_named`:
+  /// TSL_KERNELS names the row, which then refuses only what it cannot run.
+  std::function<std::string_view(std::span<const Operand>, const Attrs&, bool is_named)> refuses_call = {};
   /// Whether the row runs a product with its epilogue; null: none.
   std::function<bool(const graph::Node&)> has_epilogue = {};
   /// As of graph::Target; null: none.
@@ -92,6 +95,8 @@ class KernelRows {
   std::unique_ptr<OpKernel> find(const graph::Node& node) const;
   /// Returns the rows of a node's op, and which one is taken; last `otherwise`, which runs what no row does.
   std::vector<KernelCandidate> candidates(const graph::Node& node, std::string_view otherwise) const;
+  /// As graph::Target. TSL_KERNELS=op:definition makes all calls by the definition.
+  std::string_view no_kernel(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs) const;
   bool has_epilogue(const graph::Node& node) const;
   std::optional<graph::PaddedProduct> padded(const graph::Node& node) const;
 
@@ -99,8 +104,12 @@ class KernelRows {
   /// Calls visit(row) for the rows of an op, in order, until it returns true; the second, visit(row, refusal).
   template <class Visit> void for_rows_of(Op op, Visit visit) const;
   template <class Visit> void for_rows(const graph::Node& node, Visit visit) const;
-  /// Returns the row that TSL_KERNELS names for the node's op, unless it does not run the node; null: any row.
+  /// Returns the row that TSL_KERNELS names for an op; null: none, or its definition.
+  const KernelRow* named_row(const OpDef& op) const;
+  /// As above, unless it does not run the node.
   const KernelRow* forced_row(const graph::Node& node) const;
+  /// Returns what TSL_KERNELS says of an op; "": nothing.
+  std::string_view forced_name(const OpDef& op) const;
 
   std::vector<KernelRow> rows_;
   std::vector<std::pair<std::string, std::string>> forced_;  // an op and its row

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <string_view>
 
 #include "graph/cost.h"
 #include "tensor/limits.h"
@@ -16,6 +18,8 @@ class Target {
   /// Returns the extents with which the device computes a matmul faster, if any: a function of the node's extents,
   /// dtype and orders of memory, so that each bit is the same wherever the product stands.
   virtual std::optional<PaddedProduct> padded(const Node&) { return {}; }
+  /// As Ops::no_kernel(), of calls whose operands are on the device.
+  virtual std::string_view no_kernel(const OpDef&, std::span<const Operand>, const Attrs&) { return {}; }
   virtual Rates rates() const { return {}; }
   virtual DeviceTraits traits() const { return {}; }
   /// The most bytes of a tensor.

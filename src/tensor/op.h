@@ -296,6 +296,10 @@ struct OpDef {
   /// Returns the layout of a view op's result; null for other ops. (If no strides express an Op::reshape, Ops copies
   /// the operand first.)
   Layout (*view)(const Layout&, const Attrs&) = nullptr;
+  /// Defines a call by calls of other ops, in place of which it stands: Ops makes them where no_kernel(), so that
+  /// derivatives and batches follow. A result that only derivatives read may be null. Null for ops without a
+  /// definition.
+  Results (*compose)(Ops&, std::span<const Operand>, const Attrs&) = nullptr;
   /// Computes gradients; null for ops without a derivative, where gradients stop.
   void (*vjp)(VjpCall&) = nullptr;
   /// Maps a call to all examples of a batch (rows/batch.cpp); null: as the traits say, else example by example.
@@ -339,6 +343,9 @@ class Ops {
     return call_many(op, std::span<const Operand>(operands.begin(), operands.size()), attrs);
   }
 
+  /// Whether a call is made by its op's definition.
+  bool is_composed(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
+
   /// Returns the innermost batch over whose examples the running function is mapped; null if there is none.
   const Ref<Batch>& batch() const { return batch_; }
 
@@ -369,6 +376,9 @@ class Ops {
     return here;
   }
   virtual Device default_device() { return {}; }
+  /// Says why the device of a call, whose op has a definition, has no kernel for it or a slower one; "": it has one. A
+  /// function of dtypes, shapes, attributes and the device, which records guards; strides are chosen later.
+  virtual std::string_view no_kernel(const OpDef&, std::span<const Operand>, const Attrs&) { return {}; }
   /// Returns the most bytes of a tensor on a device that is not the host.
   virtual int64_t tensor_limit(Device) { return memory_limit(); }
   /// Returns the device of a result: that of the operands, else device().
@@ -387,6 +397,7 @@ class Ops {
   friend class Placement;
   friend class OriginScope;
   friend class BatchScope;
+  friend class KernelScope;
   /// Computes or records a checked call; one of a batch's examples is mapped to all of them.
   void compute(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                std::span<const TensorType> types, std::span<Tensor> results);
@@ -400,6 +411,7 @@ class Ops {
   std::optional<Device> place_;
   const Origin* origin_ = nullptr;
   Ref<Batch> batch_;
+  bool wants_kernels_ = false;
   int64_t element_limit_ = kMaxTensorBytes;
 };
 
@@ -428,6 +440,20 @@ class OriginScope {
  private:
   Ops& ops_;
   const Origin* const before_;
+};
+
+/// Records the ops that are called during its lifetime as they are, also where the device runs their definitions
+/// faster.
+class KernelScope {
+ public:
+  explicit KernelScope(Ops& ops) : ops_(ops), before_(std::exchange(ops.wants_kernels_, true)) {}
+  ~KernelScope() { ops_.wants_kernels_ = before_; }
+  KernelScope(const KernelScope&) = delete;
+  KernelScope& operator=(const KernelScope&) = delete;
+
+ private:
+  Ops& ops_;
+  const bool before_;
 };
 
 /// Maps the ops that are called during its lifetime over a batch; with null over none. The batch is open meanwhile.
@@ -493,6 +519,8 @@ Tensor permute(Ops&, const Tensor& x, const Ints& order);
 /// Returns another handle to the same elements, through a call. Tapes that record the call connect both handles; for
 /// other tapes the new handle is a constant.
 Tensor alias(Ops&, const Tensor& x);
+/// Returns another handle to the same elements, which all tapes take for a constant.
+Tensor constant(const Tensor& x);
 Tensor move_axis(Ops&, const Tensor& x, int64_t from, int64_t to);
 Tensor transpose(Ops&, const Tensor& x);  // swaps the last two axes
 Tensor expand(Ops&, const Tensor& x, const Shape& shape);

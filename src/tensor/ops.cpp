@@ -251,10 +251,15 @@ void Ops::check_result(const OpDef& def, Device device, const TensorType& type) 
   check_size(def.name, type.dtype, type.shape, {limit_for(device, type), element_limit_});
 }
 
+bool Ops::is_composed(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
+  return def.compose && !wants_kernels_ && !no_kernel(def, operands, attrs).empty();
+}
+
 Tensor Ops::finish(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
   if (def.results > 1) return call_many(def.op, operands, attrs)[0];
   const TensorType type = def.infer(operands, attrs);
   check_result(def, def.op == Op::to_device ? attrs.device : device_of(operands), type);
+  if (is_composed(def, operands, attrs)) return def.compose(*this, operands, attrs)[0];
   Tensor result;
   compute(def, operands, attrs, {&type, 1}, {&result, 1});
   after(def, operands, attrs, {&result, 1});
@@ -284,6 +289,7 @@ Results Ops::call_many(Op op, std::span<const Operand> operands, const Attrs& at
   }
   const ResultTypes types = infer_all(def, operands, attrs);
   for (int i = 0; i < def.results; ++i) check_result(def, device_of(operands), types[i]);
+  if (is_composed(def, operands, attrs)) return def.compose(*this, operands, attrs);
   const auto count = static_cast<size_t>(def.results);
   Results results;
   compute(def, operands, attrs, {types.data(), count}, {results.data(), count});
@@ -319,6 +325,10 @@ Tensor alias(Ops& ops, const Tensor& x) {
   Ints order;
   for (int axis = 0; axis < x.rank(); ++axis) order.push_back(axis);
   return permute(ops, x, order);
+}
+
+Tensor constant(const Tensor& x) {
+  return is_example(x) ? example_of(x->batch, constant(Tensor(x->examples))) : x.with_layout(x.layout());
 }
 
 Tensor move_axis(Ops& ops, const Tensor& x, int64_t from, int64_t to) {

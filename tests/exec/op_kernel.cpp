@@ -72,6 +72,31 @@ TEST_CASE("rows that do not run a product are not asked for its epilogue or padd
   CHECK_FALSE(is_asked("of integers"));
 }
 
+TEST_CASE("a call is made by its definition where all rows refuse it") {
+  const OpDef& op = op_def(Op::attention);
+  const auto why = [&](const char* kernels, std::string_view first, std::string_view second) {
+    const ForcedKernels forced(kernels);
+    KernelRows rows;
+    for (const auto& [name, refusal] : {std::pair("first", first), std::pair("second", second)}) {
+      KernelRow made = row(name, "");
+      made.ops = {Op::attention};
+      made.refuses_call = [refusal = refusal](std::span<const Operand>, const Attrs&, bool is_named) {
+        return is_named && refusal == "slow" ? std::string_view() : refusal;
+      };
+      rows.add({std::move(made)});
+    }
+    return std::string(rows.no_kernel(op, {}, {}));
+  };
+  CHECK(KernelRows().no_kernel(op, {}, {}) == "no kernel");
+  CHECK(why("", "slow", "") == "");
+  CHECK(why("", "slow", "added") == "added");
+  CHECK(why("attention:first", "slow", "added") == "");
+  CHECK(why("attention:second", "added", "added") == "added");
+  CHECK(why("attention:definition", "", "") == "TSL_KERNELS names another one");
+  CHECK_THROWS_WITH(why("attention:third", "", ""),
+                    "TSL_KERNELS: no kernel of attention is named 'third'; there are first, second");
+}
+
 TEST_CASE("TSL_KERNELS names the row of an op") {
   const graph::Graph graph = product();
   const auto rows_with = [](const char* text) {

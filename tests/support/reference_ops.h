@@ -32,6 +32,7 @@ class ReferenceOps : public Ops {
   void run(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const TensorType> types,
            std::span<Tensor> results) override;
   void after(const OpDef&, std::span<const Operand>, const Attrs&, std::span<const Tensor> results) override;
+  std::string_view no_kernel(const OpDef&, std::span<const Operand>, const Attrs&) override { return "a reference"; }
 };
 
 }  // namespace tsl

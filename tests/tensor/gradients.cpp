@@ -306,6 +306,18 @@ void check_only_needed(const Function& f, const std::vector<Input>& inputs) {
 
 }  // namespace
 
+TEST_CASE("derivatives of a call that its definition makes follow from that") {
+  const std::vector<Input> inputs = {random_input({1, 4, 3, 2}, -2, 2, 1), random_input({1, 2, 5, 2}, -2, 2, 2),
+                                     random_input({1, 2, 5, 3}, -2, 2, 3)};
+  check_both_orders(call_op(Op::attention), inputs, 1e-5);
+  check_gradients(call_op(Op::attention, {.causal = true, .size = 2, .scale = -0.4, .softcap = 1.5}), inputs, 1e-5);
+  ReferenceOps ops;
+  ops.call(Op::attention, {ops.make(DType::f64, {1, 1, 1}, {1}), ops.make(DType::f64, {1, 2, 1}, {0, 0}),
+                           ops.make(DType::f64, {1, 2, 1}, {2, 6})});
+  for (const TapeEntry& entry : ops.tape) CHECK(entry.def->op != Op::attention);
+  CHECK(ReferenceOps::elements(ops.tape.back().results[0]) == std::vector<double>{4});
+}
+
 TEST_CASE("a rule computes no gradient that is not needed") {
   for (const OpDef& def : op_table()) {
     if (!is_elementwise(def) || !def.vjp || def.arity != 2 || def.op == Op::zeta) continue;

@@ -28,6 +28,9 @@ class CpuBackend : public exec::Backend {
   uint64_t cache_bytes() const override { return cache_bytes_; }
   graph::DeviceTraits traits() const override { return {.resident = {.neighbours = graph::kAnyRow}}; }
   graph::Rates prediction_rates() const override;
+  std::string_view no_kernel(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs) override {
+    return rows_.no_kernel(op, operands, attrs);
+  }
 
   /// Sets the most bytes for tensors and the cache.
   void limit_memory(uint64_t bytes) { allocator_.set_limit(bytes); }

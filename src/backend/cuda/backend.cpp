@@ -75,6 +75,9 @@ class CudaBackend : public exec::Backend {
   int64_t tensor_limit() const override { return as_limit(gpu_.device.properties().total_memory); }
   bool has_epilogue(const graph::Node& node) override { return gpu_.rows.has_epilogue(node); }
   std::optional<graph::PaddedProduct> padded(const graph::Node& node) override { return gpu_.rows.padded(node); }
+  std::string_view no_kernel(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs) override {
+    return gpu_.rows.no_kernel(op, operands, attrs);
+  }
   Tensor to_device(const Tensor& host) override {
     gpu_.timeline();
     return move_to_device(gpu_, host);

@@ -86,8 +86,6 @@ void check_mask(Operands operands) {
   const Tensor &query = operands[0].tensor, &key = operands[1].tensor, &mask = operands[3].tensor;
   Shape expected = query.shape();
   expected[query.rank() - 1] = key.shape()[query.rank() - 2];
-  if (mask.dtype() != DType::boolean)
-    fail(ErrorName::wrong_dtype, "attention: the mask must be bool, not {}", describe(mask));
   bool fits = mask.rank() == query.rank();
   for (int i = 0; fits && i < query.rank(); ++i) fits = mask.shape()[i] == expected[i];
   if (!fits)
@@ -185,11 +183,6 @@ class ComposedAttention {
  private:
   Tensor wide(const Tensor& x) const { return cast(call_.ops, x, accumulator_of(x.dtype())); }
 
-  Tensor counted(Dim count) const {
-    return call_.ops.call(Op::iota, {Scalar::of(int64_t{0}), Scalar::of(int64_t{1})},
-                          {.dtype = DType::i64, .count = count});
-  }
-
   /// Returns where rows may look, [share * rows, keys] or as many for each group; null: everywhere.
   Tensor visible() const {
     const Tensor near = nearby();
@@ -203,15 +196,11 @@ class ComposedAttention {
   }
   /// The same without a mask.
   Tensor nearby() const {
-    const Attrs& attrs = call_.attrs;
-    if (!attrs.causal && attrs.size == 0) return {};
     Ops& ops = call_.ops;
     const Shape &q = call_.inputs[0].tensor.shape(), &k = call_.inputs[1].tensor.shape();
-    const Dim rows = q[q.rank() - 2], keys = k[k.rank() - 2];
-    const Tensor ahead = ops.call(Op::sub, {insert_axis(ops, counted(keys), 0), insert_axis(ops, counted(rows), 1)});
-    Tensor seen = ops.call(Op::le, {ahead, Scalar::of(form_.right)});
-    if (attrs.size > 0) seen = ops.call(Op::mul, {seen, ops.call(Op::ge, {ahead, Scalar::of(-form_.left)})});
-    const Dim share = form_.share();
+    const Dim rows = q[q.rank() - 2], keys = k[k.rank() - 2], share = form_.share();
+    const Tensor seen = visible_keys(ops, rows, keys, call_.attrs.causal, call_.attrs.size);
+    if (!seen) return {};
     return reshape(ops, expand(ops, insert_axis(ops, seen, 0), {share, rows, keys}), {share * rows, keys});
   }
 
@@ -322,6 +311,7 @@ void add_attention(Table& table) {
        .infer = infer_attention,
        .results = 2,
        .infer_other = infer_logsumexp,
+       .compose = compose_attention_op,
        .vjp = vjp_attention,
        .batch = batch_leading});
   table.add({.op = Op::attention_grad,

@@ -23,6 +23,7 @@ namespace {
 constexpr int64_t kBlockRows = 128, kBlockKeys = 256;
 // Elements of a block's operands from which blocks become smaller, and their fewest rows.
 constexpr int64_t kBlockElements = int64_t{1} << 18, kFewestBlockRows = 16;
+constexpr AttentionLimits kLimits{.columns = 256, .half_columns = 128, .masked_rows = 16};
 // Gradients of keys are cut into pieces while there are fewer; each piece adds up gradients of query of its own.
 constexpr int64_t kPieces = 32;
 
@@ -387,7 +388,14 @@ std::vector<exec::KernelRow> attention_rows(const LibraryContext& context) {
   const auto make_gradient = [context](const graph::Node& node) {
     return make_attention<GradientKernel>(node, context);
   };
-  return {{.name = "blocks", .ops = {Op::attention}, .refusal = nullptr, .make = make_forward},
+  const auto refuses_call = [](std::span<const Operand> operands, const Attrs&, bool is_named) {
+    return refusal(kLimits, operands, is_named);
+  };
+  return {{.name = "blocks",
+           .ops = {Op::attention},
+           .refusal = nullptr,
+           .make = make_forward,
+           .refuses_call = refuses_call},
           {.name = "blocks", .ops = {Op::attention_grad}, .refusal = nullptr, .make = make_gradient}};
 }
 

@@ -14,6 +14,7 @@ namespace tsl::cuda {
 namespace {
 
 constexpr uint64_t kWideBytes = 16;  // of an access to a row
+constexpr AttentionLimits kLimits{.columns = 256, .half_columns = 128, .masked_rows = 16};
 
 class AttentionKernel final : public exec::OpKernel {
  public:
@@ -145,7 +146,9 @@ std::vector<exec::KernelRow> attention_rows(Gpu& gpu) {
     rows.push_back({.name = way.name,
                     .ops = {Op::attention, Op::attention_grad},
                     .refusal = [&gpu, &way](const graph::Node& node) { return way.refusal(node, gpu.facts); },
-                    .make = make});
+                    .make = make,
+                    .refuses_call = [](std::span<const Operand> operands, const Attrs&,
+                                       bool is_named) { return refusal(kLimits, operands, is_named); }});
   }
   return rows;
 }
