@@ -90,7 +90,10 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   std::vector<exec::KernelSource> sources() const override {
     std::vector<exec::KernelSource> out;
     for (const LaunchUnit& unit : units_) {
-      if (unit.library) continue;
+      if (unit.library) {
+        for (exec::KernelSource& source : unit.library->sources(unit.launch)) out.push_back(std::move(source));
+        continue;
+      }
       for (const CudaKernel& cuda_kernel :
            generate_launch(plan_, plan_.launches[unit.launch], true, unit.parameters).kernels)
         out.push_back(source_of(cuda_kernel, unit.launch, gpu_.options));
@@ -282,10 +285,10 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
 
   // ---- For a profile ----
 
-  /// Describes the kernels of a unit. Those of a library have the library's name: it chooses them when they run.
+  /// Describes the kernels of a unit.
   std::vector<exec::LoadedKernel> kernels_of(const LaunchUnit& unit) const {
     std::vector<exec::LoadedKernel> out;
-    if (unit.library) out.push_back({.name = unit.library->name(), .launch = unit.launch});
+    if (unit.library) out.push_back(unit.library->describe(unit.launch));
     const LoadedKernels& loaded = unit.kernels();
     for (size_t i = 0; i < loaded.kernels.size(); ++i) {
       const CUfunction function = loaded.functions[i];
@@ -370,7 +373,10 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
 
   void replace_kernel(const exec::KernelSource& edited) {
     bool is_found = false;
-    for (LaunchUnit& unit : units_) is_found |= unit.vectorized.replace(edited, gpu_);
+    for (LaunchUnit& unit : units_) {
+      is_found |= unit.library && unit.library->replace(edited);
+      is_found |= unit.vectorized.replace(edited, gpu_);
+    }
     if (!is_found)
       fail(ErrorName::edited_code_refused,
            "the launch has other kernels than {} when it runs alone, so that edited code has no place", edited.name);

@@ -402,10 +402,11 @@ KernelCache::Resources KernelCache::resources(CUfunction function) const {
   return resources;
 }
 
-double KernelCache::occupancy(CUfunction function, int threads) const {
+double KernelCache::occupancy(CUfunction function, int threads, uint64_t dynamic_shared) const {
   int blocks = 0;
-  device_.check(device_.driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, 0),
-                "asking for a kernel's occupancy");
+  device_.check(
+      device_.driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, dynamic_shared),
+      "asking for a kernel's occupancy");
   return static_cast<double>(blocks) * threads / device_.properties().threads_per_multiprocessor;
 }
 

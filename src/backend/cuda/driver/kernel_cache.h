@@ -47,6 +47,7 @@ class KernelCache {
   std::vector<CUfunction> get_many(std::span<CudaKernel* const> kernels);
   /// Notes a kernel that will be asked for: the next kernels that are compiled are compiled together with it.
   void announce(const CudaKernel& kernel) {
+    if (functions_by_text_.count(kernel.text) > 0) return;
     announced_.push_back({kernel.name(), kernel.source(), kernel.is_for_one_arch});
   }
 
@@ -68,7 +69,7 @@ class KernelCache {
   /// Returns the version of the NVRTC whose code runs: "13.0"; "none" before the first kernel.
   std::string nvrtc_version() const { return version_.empty() ? "none" : version_; }
   /// Returns the share of a multiprocessor's threads that can run the kernel at the same time.
-  double occupancy(CUfunction function, int threads) const;
+  double occupancy(CUfunction function, int threads, uint64_t dynamic_shared = 0) const;
 
  private:
   struct Request {

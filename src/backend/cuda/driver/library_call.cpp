@@ -67,6 +67,31 @@ bool LibraryCall::copies_operands() const {
                      [](const Operand& operand) { return operand.copy != nullptr; });
 }
 
+exec::LoadedKernel LibraryCall::describe(uint32_t launch) const {
+  exec::LoadedKernel kernel;
+  if (exec::OwnCode* const own = library_->own_code()) {
+    for (exec::LoadedKernel& each : own->kernels()) {
+      if (each.blocks * each.threads > kernel.blocks * kernel.threads) kernel = std::move(each);
+    }
+  }
+  kernel.name = name();
+  kernel.launch = launch;
+  return kernel;
+}
+
+std::vector<exec::KernelSource> LibraryCall::sources(uint32_t launch) const {
+  const exec::OwnCode* const own = library_->own_code();
+  if (!own) return {};
+  std::vector<exec::KernelSource> sources = own->sources();
+  for (exec::KernelSource& source : sources) source.launch = launch;
+  return sources;
+}
+
+bool LibraryCall::replace(const exec::KernelSource& edited) {
+  exec::OwnCode* const own = library_->own_code();
+  return own && own->replace(edited);
+}
+
 GeneratedKernels LibraryCall::failure_report() const {
   GeneratedKernels generated;
   if (!failed_) return generated;

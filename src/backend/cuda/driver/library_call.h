@@ -24,6 +24,13 @@ class LibraryCall final : public LibraryWork {
   uint64_t workspace_bytes() const { return library_->workspace_bytes(); }
   /// Whether the call may be part of a CUDA graph. One that copies operands may not.
   bool is_recordable() const;
+  /// Describes the call of a launch: by its name, since a library chooses its kernels when they run, and by what the
+  /// largest of TSL's own takes of the device.
+  exec::LoadedKernel describe(uint32_t launch) const;
+  /// Returns the code of TSL's own that the call runs.
+  std::vector<exec::KernelSource> sources(uint32_t launch) const;
+  /// Runs edited code in place of TSL's own. Returns whether there is a kernel of that name.
+  bool replace(const exec::KernelSource& edited);
   /// Returns the kernel that reports after the call what failed; none: the node cannot fail.
   GeneratedKernels failure_report() const;
 

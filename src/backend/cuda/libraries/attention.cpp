@@ -6,6 +6,7 @@
 #include "backend/cuda/libraries/attention_arguments.h"
 #include "backend/cuda/libraries/attention_source.h"
 #include "backend/cuda/libraries/libraries.h"
+#include "backend/cuda/libraries/own_kernel.h"
 #include "graph/plan.h"
 #include "tensor/rows/attention.h"
 
@@ -18,12 +19,12 @@ constexpr AttentionLimits kLimits{.columns = 256, .half_columns = 128, .masked_r
 
 class AttentionKernel final : public exec::OpKernel {
  public:
-  AttentionKernel(const graph::Node& node, Gpu& gpu, std::vector<AttentionPass> passes)
-      : gpu_(gpu),
-        is_forward_(node.op == Op::attention),
+  AttentionKernel(const graph::Node& node, Gpu& gpu, const std::vector<AttentionPass>& passes)
+      : is_forward_(node.op == Op::attention),
         dtype_(node.dtype),
         form_(node.args[0].layout.shape, node.args[1].layout.shape, node.args[2].layout.shape, node.attrs),
-        passes_(std::move(passes)) {
+        launches_(gpu, launches_of(passes)) {
+    for (const AttentionPass& pass : passes) workspace_bytes_ = std::max(workspace_bytes_, pass.workspace_bytes);
     for (size_t i = 0; i < node.args.size(); ++i) {
       const Layout& layout = node.args[i].layout;
       const std::optional<HeadStrides> strides = i == kLogsumexp ? std::nullopt : head_strides(layout);
@@ -31,50 +32,31 @@ class AttentionKernel final : public exec::OpKernel {
       if (i == kLogsumexp) strides_.emplace_back();
       else strides_.push_back(strides ? *strides : *head_strides(Layout::contiguous(layout.shape)));
     }
-    load();
   }
 
   std::string name() const override { return is_forward_ ? "attention" : "attention_grad"; }
   const Layout* order_of(size_t operand, const Layout& layout) const override {
     return is_read_as_it_lies_[operand] ? nullptr : &layout;
   }
-  uint64_t workspace_bytes() const override {
-    uint64_t most = 0;
-    for (const AttentionPass& pass : passes_) most = std::max(most, pass.workspace_bytes);
-    return most;
-  }
+  uint64_t workspace_bytes() const override { return workspace_bytes_; }
   bool is_recordable() const override { return true; }
-  bool can_record(const exec::OpCall&) override { return has_run_; }
+  bool can_record(const exec::OpCall&) override { return launches_.has_run(); }
+  exec::OwnCode* own_code() override { return &launches_; }
 
   void run(const exec::OpCall& call) override {
     attention::Arguments arguments = arguments_of(call);
-    void* pointer = &arguments;
-    const Device& device = gpu_.device;
-    for (size_t i = 0; i < passes_.size(); ++i) {
-      const CudaKernel& kernel = passes_[i].kernel;
-      if (kernel.blocks == 0) continue;
-      device.check(device.driver().cuLaunchKernel(functions_[i], static_cast<unsigned>(kernel.blocks), 1, 1,
-                                                  static_cast<unsigned>(kernel.threads_x), 1, 1,
-                                                  static_cast<unsigned>(passes_[i].shared_bytes), device.stream(),
-                                                  &pointer, nullptr),
-                   "launching a kernel of attention");
-    }
-    has_run_ = true;
+    launches_.enqueue(&arguments);
   }
 
  private:
   static constexpr size_t kLogsumexp = 4;  // the operand of Op::attention_grad
 
-  void load() {
-    std::vector<CudaKernel*> kernels;
-    for (AttentionPass& pass : passes_) kernels.push_back(&pass.kernel);
-    functions_ = gpu_.kernels.get_many(kernels);
-    for (size_t i = 0; i < passes_.size(); ++i) {
-      gpu_.device.check(
-          gpu_.device.driver().cuFuncSetAttribute(functions_[i], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                                  static_cast<int>(passes_[i].shared_bytes)),
-          "reserving shared memory");
-    }
+  static std::vector<OwnLaunch> launches_of(const std::vector<AttentionPass>& passes) {
+    std::vector<OwnLaunch> launches;
+    for (const AttentionPass& pass : passes)
+      launches.push_back(
+          {pass.kernel, {static_cast<unsigned>(pass.kernel.blocks), 1, 1}, pass.shared_bytes, pass.shared_bytes});
+    return launches;
   }
 
   attention::Operand operand(const exec::OpCall& call, size_t i, int64_t columns) const {
@@ -122,15 +104,13 @@ class AttentionKernel final : public exec::OpKernel {
     return p;
   }
 
-  Gpu& gpu_;
   bool is_forward_;
   DType dtype_;
   AttentionForm form_;
-  std::vector<AttentionPass> passes_;
-  std::vector<CUfunction> functions_;
+  uint64_t workspace_bytes_ = 0;
+  OwnLaunches launches_;
   std::vector<HeadStrides> strides_;
   std::vector<bool> is_read_as_it_lies_;
-  bool has_run_ = false;  // the driver has loaded the kernels
 };
 
 }  // namespace
@@ -139,9 +119,9 @@ std::vector<exec::KernelRow> attention_rows(Gpu& gpu) {
   std::vector<exec::KernelRow> rows;
   for (const AttentionWay& way : attention_ways()) {
     const auto make = [&gpu, &way](const graph::Node& node) -> std::unique_ptr<exec::OpKernel> {
-      std::vector<AttentionPass> passes = way.passes(node, gpu.facts);
+      const std::vector<AttentionPass> passes = way.passes(node, gpu.facts);
       if (passes.empty()) return nullptr;
-      return std::make_unique<AttentionKernel>(node, gpu, std::move(passes));
+      return std::make_unique<AttentionKernel>(node, gpu, passes);
     };
     rows.push_back({.name = way.name,
                     .ops = {Op::attention, Op::attention_grad},

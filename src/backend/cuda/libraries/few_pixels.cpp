@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "backend/cuda/codegen/writer.h"
+#include "backend/cuda/libraries/own_kernel.h"
 
 namespace tsl::cuda {
 
@@ -182,45 +183,31 @@ std::string_view refusal_of_form(const graph::Node& node) {
 
 class FewPixelsKernel final : public exec::OpKernel {
  public:
-  FewPixelsKernel(Gpu& gpu, FewPixels convolution) : gpu_(gpu), convolution_(std::move(convolution)) {
-    gpu.kernels.announce(convolution_.kernel);
-  }
+  FewPixelsKernel(Gpu& gpu, const FewPixels& convolution)
+      : arguments_(convolution.arguments),
+        can_filters_be_wide_(convolution.can_filters_be_wide),
+        launches_(gpu, {{convolution.kernel, convolution.grid, convolution.shared_bytes,
+                         gpu.device.properties().shared_bytes_per_block}}) {}
 
   std::string name() const override { return "conv (few pixels)"; }
   bool is_recordable() const override { return true; }
-  bool can_record(const exec::OpCall&) override { return has_run_; }
+  bool can_record(const exec::OpCall&) override { return launches_.has_run(); }
+  exec::OwnCode* own_code() override { return &launches_; }
 
   void run(const exec::OpCall& call) override {
-    if (!function_) load();
-    few_pixels::Arguments arguments = convolution_.arguments;
+    few_pixels::Arguments arguments = arguments_;
     arguments.images = call.operands[0];
     arguments.filters = call.operands[1];
     arguments.out = call.results[0];
     arguments.are_filters_wide =
-        convolution_.can_filters_be_wide && reinterpret_cast<uintptr_t>(arguments.filters) % kWidePixelBytes == 0;
-    void* pointer = &arguments;
-    const auto& [x, y, z] = convolution_.grid;
-    gpu_.device.check(gpu_.device.driver().cuLaunchKernel(
-                          function_, x, y, z, static_cast<unsigned>(convolution_.kernel.threads_x), 1, 1,
-                          static_cast<unsigned>(convolution_.shared_bytes), gpu_.device.stream(), &pointer, nullptr),
-                      "launching a convolution of few pixels");
-    has_run_ = true;
+        can_filters_be_wide_ && reinterpret_cast<uintptr_t>(arguments.filters) % kWidePixelBytes == 0;
+    launches_.enqueue(&arguments);
   }
 
  private:
-  void load() {
-    CudaKernel* const kernel = &convolution_.kernel;
-    function_ = gpu_.kernels.get_many(std::span(&kernel, 1)).front();
-    gpu_.device.check(
-        gpu_.device.driver().cuFuncSetAttribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                                static_cast<int>(gpu_.device.properties().shared_bytes_per_block)),
-        "reserving shared memory");
-  }
-
-  Gpu& gpu_;
-  FewPixels convolution_;
-  CUfunction function_ = nullptr;
-  bool has_run_ = false;  // the driver has loaded the kernel
+  few_pixels::Arguments arguments_;
+  bool can_filters_be_wide_;
+  OwnLaunches launches_;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "backend/cuda/libraries/own_kernel.h"
 
-#include "backend/cuda/source/cuda_kernel.h"
+#include "backend/cuda/driver/loaded_kernels.h"
 #include "base/integers.h"
 
 namespace tsl::cuda {
@@ -8,6 +8,77 @@ namespace tsl::cuda {
 namespace {
 constexpr int kThreads = 256;
 }  // namespace
+
+OwnLaunches::OwnLaunches(Gpu& gpu, std::vector<OwnLaunch> launches) : gpu_(gpu), launches_(std::move(launches)) {
+  for (const OwnLaunch& each : launches_) gpu_.kernels.announce(each.kernel);
+}
+
+void OwnLaunches::load() {
+  if (!functions_.empty()) return;
+  std::vector<CudaKernel*> kernels;
+  for (OwnLaunch& each : launches_) kernels.push_back(&each.kernel);
+  functions_ = gpu_.kernels.get_many(kernels);
+  for (size_t i = 0; i < launches_.size(); ++i) reserve_shared(i);
+}
+
+void OwnLaunches::reserve_shared(size_t i) const {
+  if (launches_[i].most_shared == 0) return;
+  gpu_.device.check(
+      gpu_.device.driver().cuFuncSetAttribute(functions_[i], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                              static_cast<int>(launches_[i].most_shared)),
+      "reserving shared memory");
+}
+
+void OwnLaunches::enqueue(void* arguments) {
+  load();
+  const Device& device = gpu_.device;
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    const OwnLaunch& each = launches_[i];
+    const auto [x, y, z] = each.grid;
+    if (x == 0) continue;
+    device.check(
+        device.driver().cuLaunchKernel(functions_[i], x, y, z, static_cast<unsigned>(each.kernel.threads_x), 1, 1,
+                                       static_cast<unsigned>(each.shared_bytes), device.stream(), &arguments, nullptr),
+        "launching a kernel of an op");
+  }
+  has_run_ = true;
+}
+
+std::vector<exec::LoadedKernel> OwnLaunches::kernels() {
+  load();
+  std::vector<exec::LoadedKernel> out;
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    const OwnLaunch& each = launches_[i];
+    const KernelCache::Resources resources = gpu_.kernels.resources(functions_[i]);
+    exec::LoadedKernel& kernel = out.emplace_back();
+    kernel.name = gpu_.kernels.name_of(functions_[i]);
+    kernel.blocks = int64_t{each.grid[0]} * each.grid[1] * each.grid[2];
+    kernel.threads = each.kernel.threads_x;
+    kernel.registers = resources.registers;
+    kernel.spilled = resources.local_bytes;
+    kernel.shared = resources.shared_bytes + static_cast<int64_t>(each.shared_bytes);
+    kernel.occupancy = gpu_.kernels.occupancy(functions_[i], kernel.threads, each.shared_bytes);
+  }
+  return out;
+}
+
+std::vector<exec::KernelSource> OwnLaunches::sources() const {
+  std::vector<exec::KernelSource> out;
+  for (const OwnLaunch& each : launches_) out.push_back(source_of(each.kernel, 0, gpu_.options));
+  return out;
+}
+
+bool OwnLaunches::replace(const exec::KernelSource& edited) {
+  load();
+  bool is_found = false;
+  for (size_t i = 0; i < functions_.size(); ++i) {
+    if (gpu_.kernels.name_of(functions_[i]) != edited.name) continue;
+    functions_[i] = gpu_.kernels.compile_edited(edited.name, edited.text);
+    reserve_shared(i);
+    is_found = true;
+  }
+  return is_found;
+}
 
 OwnKernel::OwnKernel(Gpu& gpu, std::string_view name, std::string_view parameters, std::string_view body) {
   CudaKernel kernel;

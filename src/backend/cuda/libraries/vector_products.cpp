@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "backend/cuda/codegen/writer.h"
+#include "backend/cuda/libraries/own_kernel.h"
 #include "exec/matrix_layout.h"
 
 namespace tsl::cuda {
@@ -132,19 +133,15 @@ class VectorChoice {
 class VectorProductKernel final : public exec::OpKernel {
  public:
   VectorProductKernel(const graph::Node& node, const NodeGemm& gemm, Gpu& gpu)
-      : gpu_(gpu), product_(*vector_product_of(gemm.gemm(), gpu.facts)) {
-    for (size_t i = 0; i < 2; ++i) {
-      if (gemm.needs_copy(i)) orders_[i] = exec::matrix_layout(node.args[i].layout).ordered;
-    }
-    gpu.kernels.announce(product_.kernel);
-  }
+      : VectorProductKernel(node, gemm, gpu, *vector_product_of(gemm.gemm(), gpu.facts)) {}
 
   std::string name() const override { return "matmul (vector)"; }
   const Layout* order_of(size_t operand, const Layout&) const override {
     return orders_[operand] ? &*orders_[operand] : nullptr;
   }
   bool is_recordable() const override { return true; }
-  bool can_record(const exec::OpCall&) override { return has_run_; }
+  bool can_record(const exec::OpCall&) override { return launches_.has_run(); }
+  exec::OwnCode* own_code() override { return &launches_; }
 
   void run(const exec::OpCall& call) override {
     const auto is_aligned = [](const void* x) { return reinterpret_cast<uintptr_t>(x) % kWideVectorBytes == 0; };
@@ -155,25 +152,21 @@ class VectorProductKernel final : public exec::OpKernel {
     arguments.out = call.results[0];
     arguments.is_vector_wide = product_.can_vector_be_wide && is_aligned(arguments.vector);
     arguments.is_matrix_wide = product_.can_matrix_be_wide && is_aligned(arguments.matrix);
-    void* pointer = &arguments;
-    CudaKernel& kernel = product_.kernel;
-    if (!function_) {
-      CudaKernel* const wanted = &kernel;
-      function_ = gpu_.kernels.get_many(std::span(&wanted, 1)).front();
-    }
-    gpu_.device.check(gpu_.device.driver().cuLaunchKernel(function_, static_cast<unsigned>(kernel.blocks), 1, 1,
-                                                          static_cast<unsigned>(kernel.threads_x), 1, 1, 0,
-                                                          gpu_.device.stream(), &pointer, nullptr),
-                      "launching a product with a vector");
-    has_run_ = true;
+    launches_.enqueue(&arguments);
   }
 
  private:
-  Gpu& gpu_;
+  VectorProductKernel(const graph::Node& node, const NodeGemm& gemm, Gpu& gpu, VectorProduct product)
+      : product_(std::move(product)),
+        launches_(gpu, {{product_.kernel, {static_cast<unsigned>(product_.kernel.blocks), 1, 1}}}) {
+    for (size_t i = 0; i < 2; ++i) {
+      if (gemm.needs_copy(i)) orders_[i] = exec::matrix_layout(node.args[i].layout).ordered;
+    }
+  }
+
   VectorProduct product_;
+  OwnLaunches launches_;
   std::optional<Layout> orders_[2];
-  CUfunction function_ = nullptr;
-  bool has_run_ = false;  // the driver has loaded the kernel
 };
 
 }  // namespace
