@@ -81,6 +81,12 @@ class Typist:
     def request(self, method):
         return self.timed(lambda: self.client.at(method, URI, self.line, self.character))
 
+    def hints(self):
+        """Requests the hints of what an editor shows: some lines around the cursor."""
+        place = lambda line: {"line": max(0, line), "character": 0}
+        shown = {"start": place(self.line - 30), "end": place(self.line + 30)}
+        return self.timed(lambda: self.client.request("textDocument/inlayHint", {"textDocument": {"uri": URI}, "range": shown}))
+
 
 def percentile(times, part):
     return sorted(times)[min(len(times) - 1, int(part * len(times)))] * 1e3
@@ -95,12 +101,14 @@ def main():
     assert found == [], found[:3]
     opened = time.perf_counter() - start
     typist = Typist(client, text[: text.index("fn step_50(")].count("\n") + 2)
-    times = {"diagnostics after a key": [], "diagnostics after a deletion": [], "completion": [], "signatureHelp": [], "hover": []}
+    times = {"diagnostics after a key": [], "diagnostics after a deletion": [], "completion": [], "signatureHelp": [], "hover": [],
+             "inlayHint": []}
     for i in range(int(sys.argv[2]) if len(sys.argv) > 2 else 400):
         if len(typist.stack) < len(TYPED) and (i // len(TYPED)) % 2 == 0:
             times["diagnostics after a key"].append(typist.type(TYPED[len(typist.stack)]))
             for method in ["completion", "signatureHelp", "hover"]:
                 times[method].append(typist.request(method))
+            times["inlayHint"].append(typist.hints())
         elif typist.stack:
             times["diagnostics after a deletion"].append(typist.delete())
     assert client.leave() == 0

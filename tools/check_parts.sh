@@ -176,6 +176,15 @@ part_programs() {
   echo "$ran"
 }
 
+# types: what editors say of types is so in the runs of all scripts and of 2,000 random programs (TSL_RANDOM_PROGRAMS), and the same
+# after 3,000 random edits of a text of 2,000 lines as of the text alone
+part_types() {
+  build release -- tsl test_inference
+  TSL_TYPE_SCRIPTS=1000 TSL_RANDOM_PROGRAMS=${TSL_RANDOM_PROGRAMS:-2000} TSL_RANDOM_FIRST=${TSL_RANDOM_FIRST:-$(random_seed)} \
+    build/release/tests/test_inference "types that are known*"
+  python3 tests/lsp/test_edits.py build/release/tsl 3000
+}
+
 # sharing: chapters, examples, tiers, documents, the op matrix, the oracle's cases and random programs run each plan a
 # second time with every buffer in memory of its own, and find the same bits after each launch (TSL_CHECK_SHARING=1)
 part_sharing() {

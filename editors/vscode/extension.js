@@ -122,6 +122,12 @@ function toSignatureHelp(help) {
   return made;
 }
 
+function toHint(hint) {
+  const made = new vscode.InlayHint(new vscode.Position(hint.position.line, hint.position.character), hint.label, hint.kind);
+  made.tooltip = hint.tooltip;
+  return made;
+}
+
 function toCodeAction(action) {
   const made = new vscode.CodeAction(action.title, vscode.CodeActionKind.QuickFix);
   made.edit = toWorkspaceEdit(action.edit);
@@ -209,6 +215,11 @@ function providers() {
     languages.registerDocumentSymbolProvider(LANGUAGE, {
       provideDocumentSymbols: (document, token) =>
         ask("textDocument/documentSymbol", documentOf(document), (found) => found.map(toSymbol), token),
+    }),
+    languages.registerInlayHintsProvider(LANGUAGE, {
+      provideInlayHints: (document, range, token) =>
+        ask("textDocument/inlayHint", { ...documentOf(document), range: { start: range.start, end: range.end } },
+          (found) => found.map(toHint), token),
     }),
     languages.registerCodeActionsProvider(LANGUAGE, {
       provideCodeActions: (document, range, context, token) =>

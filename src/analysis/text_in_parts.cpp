@@ -102,6 +102,7 @@ ReadText TextInParts::bind(Names& names, const Parts& parts, size_t size) {
     if (!part->parsed.module) continue;
     const auto& read = part->parsed.module->main->body->statements;
     statements.insert(statements.end(), read.begin(), read.end());
+    if (part->parsed.module->use) module->use = part->parsed.module->use;
     if (part == parts.front()) module->doc = part->parsed.module->doc;
   }
   options.is_incomplete = !made.errors.empty();

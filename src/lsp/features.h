@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "analysis/names.h"
+#include "inference/types.h"
 #include "lsp/document.h"
 
 namespace tsl::lsp {
@@ -13,7 +14,14 @@ using Feature = Json (*)(analysis::Names& names, const Document& document, const
 /// Returns the diagnostics of a text: what check() finds.
 Json find_diagnostics(analysis::Names& names, const Document& document);
 
-Json hover(analysis::Names& names, const Document& document, const Json& parameters);
+/// Also takes what is known of types.
+using TypeFeature = Json (*)(inference::Types& types, analysis::Names& names, const Document& document,
+                             const Json& parameters);
+
+Json hover(inference::Types& types, analysis::Names& names, const Document& document, const Json& parameters);
+/// Returns the types of variables that hold tensors, behind their names in a range.
+Json inlay_hints(inference::Types& types, analysis::Names& names, const Document& document, const Json& parameters);
+
 Json completion(analysis::Names& names, const Document& document, const Json& parameters);
 Json signature_help(analysis::Names& names, const Document& document, const Json& parameters);
 

@@ -1,9 +1,8 @@
-// What is shown beside the text: hover, completion, the signature of a call.
+// What is shown beside the text: completion, the signature of a call.
 #include <fmt/format.h>
 
 #include "analysis/call_help.h"
 #include "analysis/completion.h"
-#include "analysis/hover.h"
 #include "lsp/features.h"
 
 namespace tsl::lsp {
@@ -33,15 +32,6 @@ int completion_kind(analysis::CandidateKind kind) {
 }
 
 }  // namespace
-
-Json hover(analysis::Names& names, const Document& document, const Json& parameters) {
-  const auto found = analysis::hover(names, document.text(), cursor_of(document, parameters), document.path());
-  if (!found) return nullptr;
-  const size_t end = std::min(found->text.find('\n'), found->text.size());
-  std::string text = fmt::format("```tsl\n{}\n```", found->text.substr(0, end));
-  if (end < found->text.size()) text += "\n" + found->text.substr(end + 1);
-  return {{"contents", markdown(text)}, {"range", document.range_of(found->begin, found->end)}};
-}
 
 Json completion(analysis::Names& names, const Document& document, const Json& parameters) {
   const size_t cursor = cursor_of(document, parameters);

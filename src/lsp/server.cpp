@@ -21,7 +21,6 @@ struct Method {
 
 /// The requests about an open text.
 constexpr Method kFeatures[] = {
-    {"textDocument/hover", hover},
     {"textDocument/completion", completion},
     {"textDocument/signatureHelp", signature_help},
     {"textDocument/definition", definition},
@@ -35,11 +34,22 @@ constexpr Method kFeatures[] = {
     {"textDocument/semanticTokens/full", semantic_tokens},
 };
 
+struct TypeMethod {
+  std::string_view name;
+  TypeFeature feature;
+};
+
+constexpr TypeMethod kTypeFeatures[] = {
+    {"textDocument/hover", hover},
+    {"textDocument/inlayHint", inlay_hints},
+};
+
 Json capabilities(Encoding encoding) {
   constexpr int kIncremental = 2;
   return {{"positionEncoding", encoding == Encoding::utf8 ? "utf-8" : "utf-16"},
           {"textDocumentSync", {{"openClose", true}, {"change", kIncremental}}},
           {"hoverProvider", true},
+          {"inlayHintProvider", true},
           {"completionProvider", {{"triggerCharacters", {".", "\"", "/"}}}},
           {"signatureHelpProvider", {{"triggerCharacters", {"(", ","}}}},
           {"definitionProvider", true},
@@ -56,9 +66,11 @@ class Server {
  public:
   Server(const Library& library, analysis::Workspace::FindModule find_module, int input, int output)
       : connection_(input, output),
-        names_(library, [this, find = std::move(find_module)](const auto& path, bool is_file, const auto& importer) {
-          return with_open_text(find(path, is_file, importer));
-        }) {
+        names_(library,
+               [this, find = std::move(find_module)](const auto& path, bool is_file, const auto& importer) {
+                 return with_open_text(find(path, is_file, importer));
+               }),
+        types_(library) {
     names_.expect_edits();
   }
 
@@ -84,6 +96,7 @@ class Server {
 
   Connection connection_;
   analysis::Workspace names_;
+  inference::Types types_;
   std::deque<Json> queue_;                // messages that wait
   std::set<Json> cancelled_;              // ids of requests among them
   std::map<std::string, Document> open_;  // by URI
@@ -177,6 +190,9 @@ Json Server::answer(const std::string& method, const Json& parameters) {
   }
   for (const Method& each : kFeatures) {
     if (each.name == method) return each.feature(names_, document_of(parameters), parameters);
+  }
+  for (const TypeMethod& each : kTypeFeatures) {
+    if (each.name == method) return each.feature(types_, names_, document_of(parameters), parameters);
   }
   throw Refusal(ErrorCode::method_not_found, fmt::format("there is no method '{}'", method));
 }

@@ -1,4 +1,4 @@
-"""Random edits of a long text, applied one by one, and a server's answers compared with those of one that sees the result alone:
+"""Random edits of a long text, applied one by one, and a server's answers, with the hints of types, compared with those of one that sees the result alone:
 test_edits.py TSL [EDITS]."""
 import pathlib
 import random
@@ -47,6 +47,8 @@ def answers(client, version, place):
     found = [client.wait_for_diagnostics(URI, version)]
     for method in ["documentSymbol", "semanticTokens/full"]:
         found.append(client.request("textDocument/" + method, document))
+    everywhere = {"start": {"line": 0, "character": 0}, "end": {"line": 10 ** 6, "character": 0}}
+    found.append(client.request("textDocument/inlayHint", {**document, "range": everywhere}))
     for method in ["hover", "references", "completion", "signatureHelp"]:
         found.append(client.request("textDocument/" + method, {**document, "position": place}))
     return found

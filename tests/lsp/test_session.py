@@ -58,6 +58,35 @@ class Session(unittest.TestCase):
         self.assertIn("sum(x: array", self.client.at("hover", URI, 3, 7)["contents"]["value"])
         self.assertIsNone(self.client.at("hover", URI, 3, 5))
 
+    def test_hints_show_types_of_tensors(self):
+        text = "let a = zeros([3, 4])\nlet n = 2\nfn f(x: f32[n, 3]) {\n  let é = x.T\n  return é\n}\nlet p = {w: a, b: f(ones([2, 3]))}\n"
+        self.show(text)
+        hints = self.hints(0, 7)
+        self.assertEqual([(each["position"]["line"], each["position"]["character"], each["label"]) for each in hints],
+                         [(0, 5, ": f32[3, 4]"), (3, 7, ": f32[3, n]"), (6, 5, ": {w: f32[3, 4], b: f32[3, 2]}")])
+        self.assertEqual(self.hints(1, 4), hints[1:2])
+        hover = lambda line, character: self.client.at("hover", URI, line, character)["contents"]["value"]
+        self.assertEqual(hover(6, 12), "```tsl\nlet a = zeros([3, 4])\n```\n```tsl\na: f32[3, 4]\n```")
+        self.assertIn("n: int", hover(1, 4))
+
+    def test_hints_follow_edits_and_are_none_where_nothing_is_sure(self):
+        self.show("let a = zeros([3])\nlet b = a @ ones([4])\nlet c = load(\"none.npy\")\n")
+        self.assertEqual([each["label"] for each in self.hints(0, 3)], [": f32[3]"])
+        self.client.change(URI, 2, [{"range": {"start": {"line": 0, "character": 15}, "end": {"line": 0, "character": 16}}, "text": "4"}])
+        self.assertEqual([each["label"] for each in self.hints(0, 3)], [": f32[4]", ": f32[]"])
+
+    def test_a_long_type_is_cut(self):
+        fields = ", ".join(f"field_{i}: ones([{i}])" for i in range(9))
+        self.show(f"let p = {{{fields}}}\n")
+        hint = self.hints(0, 1)[0]
+        self.assertEqual(hint["label"], ": {field_0: f32[0], field_1: f32[1], field_2: f32[2], …")
+        self.assertIn("field_8: f32[8]}", hint["tooltip"])
+
+    def hints(self, first, last):
+        place = lambda line: {"line": line, "character": 0}
+        shown = {"start": place(first), "end": place(last)}
+        return self.client.request("textDocument/inlayHint", {"textDocument": {"uri": URI}, "range": shown})
+
     def test_completion_names_what_could_stand_there(self):
         self.show("import nn\nlet first_value = 1\nnn.lin\nprint(first_)\nsu")
         labels = lambda line, character: [each["label"] for each in self.client.at("completion", URI, line, character)["items"]]

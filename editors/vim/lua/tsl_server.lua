@@ -8,6 +8,9 @@ function M.attach()
     cmd = { vim.g.tsl_path or "tsl", "lsp" },
     root_dir = vim.fn.getcwd(),
     on_exit = function() client = nil end,
+    on_attach = function(_, buffer)  -- Neovim 0.10 and later show the types of variables
+      if vim.lsp.inlay_hint then vim.lsp.inlay_hint.enable(true, { bufnr = buffer }) end
+    end,
   }
   if vim.lsp.start then return vim.lsp.start(config) end
   client = client or vim.lsp.start_client(config)
