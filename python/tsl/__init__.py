@@ -9,6 +9,7 @@
 """
 from ._engine import Engine
 from ._library import Error, Frame, version as __version__
+from ._script import script
 from ._values import Function, Tensor, Value
 
-__all__ = ["Engine", "Error", "Frame", "Function", "Tensor", "Value", "__version__"]
+__all__ = ["Engine", "Error", "Frame", "Function", "Tensor", "Value", "__version__", "script"]

@@ -13,6 +13,7 @@ run() { env -i PATH=/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 "$@"; }
 
 run bin/python "$tests/test_tsl.py"
 run bin/python "$tests/test_calls.py"
+run bin/python "$tests/test_script.py"
 [[ $(run bin/python -c 'import tsl; print(tsl._library.fast is not None)') == True ]]
 [[ $(run bin/tsl -e 'print(matmul(ones([64, 64]), ones([64, 64]))[0, 0])') == "f32[] 64.0" ]]
 [[ $(run bin/python -m tsl -e 'print(1 + 1)') == 2 ]]

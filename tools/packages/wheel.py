@@ -64,7 +64,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     info = f"tsl-{version}.dist-info"
     wheel = Wheel(folder / f"tsl-{version}-{tag}.whl", info)
-    for path in sorted((python / "tsl").rglob("*.py")):
+    for path in sorted(each for each in (python / "tsl").rglob("*") if each.suffix in (".py", ".pyi", ".typed")):
         wheel.add(str(path.relative_to(python)), path.read_bytes())
     # The program and the library find lib/tsl/ from where they are, as in the tree.
     wheel.add("tsl/bin/tsl", (tree / "bin/tsl").read_bytes(), 0o755)
