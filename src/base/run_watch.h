@@ -120,23 +120,6 @@ class RunWatch {
 /// catch. Takes a few nanoseconds.
 void poll_stop();
 
-/// Polls once for some work, so that loops over small items may call it for each.
-class StopMeter {
- public:
-  /// Counts work, in elements or operations of about a nanosecond.
-  void count(int64_t work) {
-    if ((left_ -= work) < 0) poll();
-  }
-
- private:
-  static constexpr int64_t kWork = 1 << 18;  // far less than a person, or a deadline, notices
-  void poll() {
-    left_ = kWork;
-    poll_stop();
-  }
-  int64_t left_ = kWork;
-};
-
 /// Calls body(first, count) for parts of [0, count), and polls between them.
 template <class Body> void in_parts(int64_t count, Body&& body) {
   constexpr int64_t kPart = 1 << 18;

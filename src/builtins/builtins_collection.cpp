@@ -70,14 +70,13 @@ std::vector<std::vector<Value>> rows_of(Context& context, std::span<const Value>
   constexpr int64_t kRowWork = 64;
   std::vector<std::vector<Value>> rows;
   HostBytes bytes;
-  StopMeter meter;
   std::vector<int64_t> states(iterables.size(), 0);
   for (;;) {
     std::vector<Value> row(iterables.size());
     for (size_t i = 0; i < iterables.size(); ++i) {
       if (!iterate(context, iterables[i], states[i], row[i])) return rows;
     }
-    meter.count(kRowWork);
+    count_work(kRowWork);
     if (rows.size() == rows.capacity())
       bytes.set(2 * rows.size() * (sizeof(rows[0]) + iterables.size() * sizeof(Value)));
     rows.push_back(std::move(row));
@@ -162,9 +161,8 @@ template <class KeyOf, class Before> std::vector<Value> sorted_by(const std::vec
   std::vector<Entry> order;
   order.reserve(items.size());
   polled_each(items.size(), 2, [&](size_t i) { order.emplace_back(key_of(keys[i]), i); });
-  StopMeter meter;
   std::stable_sort(order.begin(), order.end(), [&](const Entry& a, const Entry& b) {
-    meter.count(2);
+    count_work(2);
     return reverse ? before(b.first, a.first) : before(a.first, b.first);
   });
   std::vector<Value> result;

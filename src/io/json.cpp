@@ -89,7 +89,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   bool binary(binary_t&) override { return add(Value()); }  // of other formats
   bool start_object(size_t) override { return open(make_record({})); }
   bool key(string_t& value) override {
-    meter_.count(kWorkOfItem);
+    count_work(kWorkOfItem);
     open_.back().key = HeldName(context_.names(), value);
     has_value_ = false;
     return true;
@@ -119,7 +119,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   };
 
   bool add(Value value) {
-    meter_.count(kWorkOfItem);
+    count_work(kWorkOfItem);
     has_value_ = true;
     if (open_.empty()) root_ = std::move(value);
     else if (Value& into = open_.back().container; into.is(Tag::list)) {
@@ -226,7 +226,6 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   bool has_value_ = true;  // whether the last key has its value
   Value root_;
   std::vector<Open> open_;  // the containers around what is read, the outermost first
-  StopMeter meter_;
 };
 
 /// A JSON value in memory and as text, about.

@@ -62,9 +62,8 @@ class EntryReader : public ByteReader {
   /// Reads the rest of the entry, because the checksum is only compared at its end.
   void finish() {
     char rest[4096];
-    StopMeter meter;
     for (;;) {
-      meter.count(sizeof rest);
+      count_work(sizeof rest);
       const zip_int64_t now = zip_fread(entry_.get(), rest, sizeof rest);
       if (now < 0) fail_to_load(ErrorName::malformed_file, name(), zip_file_strerror(entry_.get()));
       if (now == 0) return;

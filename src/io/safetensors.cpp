@@ -88,7 +88,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool binary(binary_t&) override { return other_value(); }  // of other formats
   bool key(string_t& value) override {
-    meter_.count(kWorkOfKey);
+    count_work(kWorkOfKey);
     if (depth_ == kInHeader) begin_entry(std::move(value));
     else if (depth_ == kInTensor) field_ = std::move(value);
     return true;
@@ -193,7 +193,6 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   const uint64_t data_size_;
   std::vector<Entry> entries_;
   std::unordered_set<std::string> names_;
-  StopMeter meter_;
   GrowingBytes bytes_;
   int depth_ = 0;             // of open objects and arrays
   std::string name_, field_;  // of the tensor that is read, and of its field
@@ -224,9 +223,8 @@ namespace {
 
 void skip(ByteReader& reader, uint64_t bytes) {
   char dropped[4096];
-  StopMeter meter;
   for (; bytes > 0; bytes -= std::min<uint64_t>(bytes, sizeof dropped)) {
-    meter.count(sizeof dropped);
+    count_work(sizeof dropped);
     reader.read(dropped, std::min<uint64_t>(bytes, sizeof dropped));
   }
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/count_work.h"
 #include "base/intern.h"
 #include "base/ref.h"
 #include "base/run_watch.h"
@@ -458,7 +459,7 @@ struct LazyString : Object {
 class Collector {
  public:
   void add(Value item) {
-    meter_.count(kItemWork);
+    count_work(kItemWork);
     const size_t before = items_.capacity();
     items_.push_back(std::move(item));
     if (items_.capacity() != before) bytes_.set(items_.capacity() * sizeof(Value));
@@ -473,7 +474,6 @@ class Collector {
   static constexpr int64_t kItemWork = 64;
   std::vector<Value> items_;
   HostBytes bytes_;
-  StopMeter meter_;
 };
 
 Value make_string(std::string text);

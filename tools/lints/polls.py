@@ -30,7 +30,7 @@ BOUNDED = {
                                                        "tree_walk", "unused_values")), _NODES),
     **dict.fromkeys(("src/syntax/format", "src/syntax/source_format", "src/syntax/tokens"), _EDITORS),
 }
-POLLS = re.compile(r"\b(?:count_work|polled_each|poll_stop|in_parts|StopMeter|Collector|TextBuilder|items_of|rows_of"
+POLLS = re.compile(r"\b(?:count_work|polled_each|poll_stop|in_parts|Collector|TextBuilder|items_of|rows_of"
                    r"|append_text|find_text|find_character|parallel_for|for_rows|for_parts|for_chunks|for_keys|for_element_keys|for_runs|write_root"
                    r"|nextToken)\b|\.call\(|\bops\b")
 LOOP = re.compile(r"\b(?:for|while)\s*\(")

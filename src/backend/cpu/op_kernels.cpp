@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "backend/cpu/ranges.h"
+#include "base/count_work.h"
 #include "base/error_names.h"
 #include "base/integers.h"
 #include "base/run_watch.h"
@@ -268,11 +269,10 @@ void run_scatter(OpRun& run) {
   const size_t size = size_of(run.node.dtype), row_bytes = size * static_cast<size_t>(rest);
   const MapKernel add = run.backend.table().map[static_cast<int>(Op::add)][static_cast<int>(run.node.dtype)];
   const ScatterOp op = scatter_op(run.node.op);
-  StopMeter meter;
   for (int64_t b = 0; b < batches; ++b) {
     for (int64_t i = 0; i < picked; ++i) {
       const int64_t position = b * picked + i;
-      meter.count(rest + 1);
+      count_work(rest + 1);
       const int64_t at = index[position] < 0 ? index[position] + extent : index[position];
       if (at < 0 || at >= extent) {
         run.state.report(run.node.order, run.id, position, index[position]);
@@ -296,9 +296,8 @@ void run_nonzero(OpRun& run) {
   int64_t* out = reinterpret_cast<int64_t*>(run.out);
   int64_t left = run.node.shape[0].hint();
   const int64_t count = count_of(shape);
-  StopMeter meter;
   for (int64_t i = 0; i < count && left > 0; ++i) {
-    meter.count(1);
+    count_work(1);
     if (!mask[i]) continue;
     int64_t rest = i;
     for (int axis = shape.rank() - 1; axis >= 0; --axis) {
@@ -335,10 +334,9 @@ void run_integer_product(OpRun& run) {
   const bool is_wide = size_of(run.node.dtype) == sizeof(uint64_t);
   std::byte* const sums = is_wide ? run.out : run.temporary(static_cast<uint64_t>(count) * sizeof(int64_t));
   auto* out = reinterpret_cast<uint64_t*>(sums);
-  StopMeter meter;
   for (int64_t i = 0; i < count / n; ++i) {
     for (int64_t j = 0; j < n; ++j) {
-      meter.count(k);
+      count_work(k);
       uint64_t sum = 0;
       for (int64_t l = 0; l < k; ++l) sum += a[i * k + l] * b[(i / m * k + l) * n + j];
       out[i * n + j] = sum;
@@ -367,7 +365,6 @@ void run_fold_windows(OpRun& run) {
   const MapKernel add = run.backend.table().map[static_cast<int>(Op::add)][dtype];
   fill_identity(run.out, Op::sum, run.node.dtype, count_of(run.node.shape));
   run.state.pool->parallel_for(before, [&](int64_t b, int) {
-    StopMeter meter;
     for (int64_t k = 0; k < size; ++k) {
       std::byte* to = run.out + (b * extent + k * dilation) * after * bytes;
       const std::byte* from = grad + (b * size + k) * windows * after * bytes;
@@ -380,7 +377,7 @@ void run_fold_windows(OpRun& run) {
           const void* operands[2] = {target + at, from + w * length * bytes + at};
           add(target + at, operands, static_cast<size_t>(part));
         });
-        meter.count(length);
+        count_work(length);
       }
     }
   });

@@ -7,6 +7,7 @@
 
 #include "backend/cpu/op_kernels.h"
 #include "backend/cpu/threads.h"
+#include "base/count_work.h"
 #include "base/integers.h"
 #include "base/run_watch.h"
 
@@ -186,12 +187,11 @@ class RowSort {
   /// Calls body(keys, least, first, count) for the keys of elements [first, end) of a row, some at a time.
   template <class Key, class Body> void for_keys(int64_t row, int64_t first, int64_t end, Body&& body) const {
     Key keys[kAtOnce];
-    StopMeter meter;
     for (; first < end; first += kAtOnce) {
       const int64_t count = std::min(kAtOnce, end - first);
       const uint64_t least = write_keys(keys, row * length_ + first, count);
       body(keys, least, first, count);
-      meter.count(count);
+      count_work(count);
     }
   }
 
@@ -343,13 +343,12 @@ class RowSort {
     }
     for_parts(length_, parts, [&](int64_t part, int64_t, int64_t) {
       const int64_t last = ends[static_cast<size_t>(part) + 1];
-      StopMeter meter;
       for (int64_t begin = ends[static_cast<size_t>(part)], end; begin < last; begin = end) {
         const auto own = prefix_of(entries[begin]);
         for (end = begin + 1; end < last && prefix_of(entries[end]) == own;) ++end;
         if (end - begin > kShortRun) sort_long(begin, end - begin);
         else if (end - begin > 1) insert_each(entries + begin, end - begin, key_of);
-        meter.count(end - begin);
+        count_work(end - begin);
       }
     });
   }
@@ -392,14 +391,13 @@ class RowSort {
     std::atomic<bool> result = true;
     for_parts(length_, parts, [&](int64_t, int64_t begin, int64_t end) {
       std::byte elements[kAtOnce * sizeof(uint64_t)];
-      StopMeter meter;
       for (int64_t first = begin; first < end && result; first += kAtOnce) {
         const int64_t count = std::min(kAtOnce, end - first);
         write_elements(elements, keys + first, count);
         const bool is_same =
             !std::memcmp(elements, in_ + (row * length_ + first) * size_, static_cast<size_t>(count * size_));
         if (!is_same) result = false;
-        meter.count(count);
+        count_work(count);
       }
     });
     return result;

@@ -5,6 +5,7 @@
 #include "backend/cpu/libraries/convolution.h"
 #include "backend/cpu/libraries/libraries.h"
 #include "backend/cpu/op_kernels.h"
+#include "base/count_work.h"
 #include "base/run_watch.h"
 #include "graph/plan.h"
 
@@ -211,14 +212,13 @@ class IntegerConvKernel final : public exec::OpKernel {
   /// Calls body(element of the input, weight, window) for each product.
   template <class Body> void for_products(Body body) const {
     const int64_t in_plane = product_of(shape_.in), out_plane = product_of(shape_.out), taps = product_of(shape_.taps);
-    StopMeter meter;
     for (int64_t output = 0; output < shape_.batch * shape_.groups * shape_.out_channels; ++output) {
       const int64_t first_in = output / shape_.out_channels * shape_.in_channels;
       const int64_t filter = output % (shape_.groups * shape_.out_channels) * shape_.in_channels;
       for (int64_t window = 0; window < out_plane; ++window) {
         for (int64_t tap = 0; tap < taps; ++tap) {
           const std::optional<int64_t> at = element_read(window, tap);
-          meter.count(shape_.in_channels);
+          count_work(shape_.in_channels);
           for (int64_t channel = 0; at && channel < shape_.in_channels; ++channel)
             body((first_in + channel) * in_plane + *at, (filter + channel) * taps + tap, output * out_plane + window);
         }

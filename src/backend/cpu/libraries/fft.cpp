@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/cpu/libraries/libraries.h"
+#include "base/count_work.h"
 #include "base/integers.h"
 #include "base/run_watch.h"
 #include "graph/plan.h"
@@ -28,9 +29,9 @@ constexpr size_t kLeastInBlocks = 8192;  // numbers of a row that is transformed
 constexpr size_t kBlockLanes = 32;       // columns of a block
 
 /// Writes e^(-2πi k / n), from an angle of at most π / 4.
-template <class T> void write_root(StopMeter& meter, T* out, uint64_t k, uint64_t n) {
+template <class T> void write_root(T* out, uint64_t k, uint64_t n) {
   constexpr int64_t kWork = 150;  // nanoseconds
-  meter.count(kWork);
+  count_work(kWork);
   k %= n;
   const uint64_t eighth = 8 * k / n;
   // The angle's distance from the nearest multiple of π / 2, in units of 2π / 4n.
@@ -78,7 +79,7 @@ std::vector<size_t> radices_of(size_t n) {
 /// The tables of a length with small factors.
 template <class T> class Passes {
  public:
-  Passes(size_t n, StopMeter& meter) {
+  explicit Passes(size_t n) {
     size_t groups = n, width = 1;
     for (const size_t radix : radices_of(n)) {
       groups /= radix;
@@ -87,11 +88,11 @@ template <class T> class Passes {
       step.twiddles.resize(std::max<size_t>(1, 2 * groups * (radix - 1)));
       for (size_t p = 0; p < groups; ++p) {
         for (size_t k = 1; k < radix; ++k)
-          write_root(meter, &step.twiddles[2 * (p * (radix - 1) + k - 1)], p * k, groups * radix);
+          write_root(&step.twiddles[2 * (p * (radix - 1) + k - 1)], p * k, groups * radix);
       }
       if (radix > 5) {
         step.roots.resize(2 * radix);
-        for (size_t k = 0; k < radix; ++k) write_root(meter, &step.roots[2 * k], k, radix);
+        for (size_t k = 0; k < radix; ++k) write_root(&step.roots[2 * k], k, radix);
       }
       width *= radix;
     }
@@ -136,15 +137,15 @@ size_t nearest_divisor(size_t n) {
 /// factors, and transposed, and then its rows are transformed as columns; a block of columns at a time.
 template <class T> class BlockedPasses {
  public:
-  BlockedPasses(size_t n, StopMeter& meter)
-      : rows_(nearest_divisor(n)), columns_(n / rows_), of_columns_(rows_, meter), of_rows_(columns_, meter) {
+  explicit BlockedPasses(size_t n)
+      : rows_(nearest_divisor(n)), columns_(n / rows_), of_columns_(rows_), of_rows_(columns_) {
     twiddles_.resize(2 * n);
     for_each_block(columns_, [&](size_t first, size_t lanes) {
       T* const re = &twiddles_[2 * rows_ * first];
       for (size_t k = 0; k < rows_; ++k) {
         for (size_t lane = 0; lane < lanes; ++lane) {
           T root[2];
-          write_root(meter, root, k * (first + lane), n);
+          write_root(root, k * (first + lane), n);
           re[k * lanes + lane] = root[0];
           re[(rows_ + k) * lanes + lane] = root[1];
         }
@@ -213,14 +214,13 @@ bool is_smooth(size_t n) { return n == 1 || !radices_of(n).empty(); }
 template <class T> class Transform {
  public:
   explicit Transform(size_t n) : n_(n), size_(is_smooth(n) ? n : next_smooth(2 * n - 1)) {
-    StopMeter meter;
-    if (size_ < kLeastInBlocks) passes_.emplace(size_, meter);
-    else blocked_.emplace(size_, meter);
+    if (size_ < kLeastInBlocks) passes_.emplace(size_);
+    else blocked_.emplace(size_);
     if (size_ == n) return;
     // With k j = (k² + j² - (k - j)²) / 2: a product with a chirp, a convolution with its conjugate, another product.
     const size_t m = size_;
     chirp_.resize(2 * n);
-    for (uint64_t k = 0; k < n; ++k) write_root(meter, &chirp_[2 * k], k * k % (2 * n), 2 * n);
+    for (uint64_t k = 0; k < n; ++k) write_root(&chirp_[2 * k], k * k % (2 * n), 2 * n);
     filter_.resize(2 * m);
     for (size_t k = 0; k < n; ++k) {
       for (const size_t at : {k, (m - k) % m}) {
@@ -300,9 +300,8 @@ template <class T> class FftKernel final : public exec::OpKernel {
         transform_(std::max<size_t>(1, is_halved_ ? n_ / 2 : n_)) {
     transform_.prepare(kernels_);
     if (is_halved_) {
-      StopMeter meter;
       turns_.resize(n_ + 2);
-      for (size_t k = 0; k <= n_ / 2; ++k) write_root(meter, &turns_[2 * k], k, n_);
+      for (size_t k = 0; k <= n_ / 2; ++k) write_root(&turns_[2 * k], k, n_);
     }
     const size_t row_bytes = 4 * plane_elements(1) * sizeof(T);
     lanes_ = std::clamp<size_t>(kCacheBytes / row_bytes, 1, transform_.most_lanes());

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/cpu/products/thread_memory.h"
+#include "base/count_work.h"
 #include "base/run_watch.h"
 
 extern "C" {
@@ -59,10 +60,9 @@ template <class T> void multiply_panel(const Product& p, const Panel& panel, int
   const bool by_one =
       (p.a.transposed && needs_single_rows(p.a, max_extent)) || (!p.b.transposed && needs_single_rows(p.b, max_extent));
   if (by_one) {
-    StopMeter meter;
     for (int64_t at = 0; at < p.k; ++at) {
       multiply_part<T>(p, panel, at, 1, at == 0 ? T(0) : T(1), c, p.n, max_extent);
-      meter.count(panel.rows * panel.columns);
+      count_work(panel.rows * panel.columns);
     }
     return;
   }
@@ -90,10 +90,9 @@ template <class T> void multiply_by_blas(const Product& p, ThreadPool& pool, int
     });
   }
   const ThreadMemory memory;
-  StopMeter meter;
   for (int64_t i = 0; i < count; ++i) {
     run(i);
-    meter.count(static_cast<int64_t>(work_of(p)));
+    count_work(static_cast<int64_t>(work_of(p)));
   }
 }
 
