@@ -123,11 +123,11 @@ std::optional<Operand> optional_number(const Value& number) {
 Value attention_builtin(Context& context, Args args) {
   AttentionCall call{args[0].tensor(), args[1].tensor(), args[2].tensor()};
   if (!args[3].is_nil()) call.mask = args[3].tensor();
-  call.is_causal = args[4].boolean();
+  call.is_causal = expect_bool(context, args[4], "is_causal");
   call.scale = optional_number(args[5]);
   call.window = expect_window(context, args[6]);
   call.softcap = optional_number(args[7]);
-  call.is_grouped = args[8].boolean();
+  call.is_grouped = expect_bool(context, args[8], "is_grouped");
   return call_attention(context.ops(), call);
 }
 
