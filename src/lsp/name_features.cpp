@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "analysis/occurrences.h"
+#include "analysis/program_names.h"
 #include "analysis/unfinished_source.h"
 #include "lsp/features.h"
 #include "syntax/tokens.h"
@@ -21,6 +22,42 @@ std::optional<analysis::Occurrences> occurrences_at(analysis::Names& names, cons
   auto found = analysis::find_occurrences(names, document.text(), offset, document.path());
   if (!found && offset > 0) found = analysis::find_occurrences(names, document.text(), offset - 1, document.path());
   return found;
+}
+
+analysis::FileText file_of(analysis::Names& names, const Document& document) {
+  return {document.path(), document.text(), analysis::read_unfinished(names, document.text(), document.path())};
+}
+
+/// Returns the text of a file as an editor has it, or as it was read.
+Document document_of(const Project& project, const analysis::FileText& file) {
+  const auto open = std::find_if(project.open.begin(), project.open.end(),
+                                 [&](const auto& each) { return each.second.path() == file.path; });
+  if (open != project.open.end()) return open->second;
+  const Encoding encoding = project.open.empty() ? Encoding::utf16 : project.open.begin()->second.encoding();
+  return Document(uri_of(file.path), file.text, encoding);
+}
+
+/// Returns the name at a position, or directly before it, that other files may share.
+std::optional<analysis::SharedName> shared_name(const Project& project, const Document& document,
+                                                const Json& parameters) {
+  const analysis::FileText file = file_of(project.names, document);
+  if (!file.tree || file.path.empty()) return {};
+  const size_t offset = document.offset_at(read_position(parameters.at("position")));
+  auto found = analysis::shared_name_at(project.names, file, offset);
+  if (!found && offset > 0) found = analysis::shared_name_at(project.names, file, offset - 1);
+  return found;
+}
+
+/// Returns the files that may name what a file declares: the open ones, what they import, and those beside it.
+std::vector<analysis::FileText> files_of(const Project& project, const Document& document,
+                                         const analysis::SharedName& shared) {
+  std::vector<analysis::FileText> files{file_of(project.names, document)};
+  for (const auto& [uri, other] : project.open) {
+    if (other.path().empty() || other.path() == document.path()) continue;
+    analysis::FileText file = file_of(project.names, other);
+    if (file.tree) files.push_back(std::move(file));
+  }
+  return analysis::with_neighbours(project.names, analysis::with_imports(project.names, std::move(files)), shared);
 }
 
 Json location_of(const Document& document, Span span) {
@@ -53,6 +90,8 @@ class SharedNames {
     walk_tree(*module.main, {at_statement, at_expression});
   }
 
+  /// Whether an occurrence is the name of what an import takes, and of its variable.
+  bool is_imported(Span span) const { return imported_.count(span.begin) != 0; }
   /// Returns what replaces an occurrence that begins at an offset.
   std::string replacement(std::string_view text, Span span, const std::string& name) const {
     const std::string old(text.substr(span.begin, span.end - span.begin));
@@ -117,20 +156,38 @@ void check_renamed(analysis::Names& names, const Document& document,
 
 }  // namespace
 
-Json definition(analysis::Names& names, const Document& document, const Json& parameters) {
-  const auto found = occurrences_at(names, document, parameters);
+Json definition(const Project& project, const Document& document, const Json& parameters) {
+  if (const auto shared = shared_name(project, document, parameters)) {
+    for (const analysis::FileText& file : files_of(project, document, *shared)) {
+      const auto declared =
+          file.path == shared->file ? analysis::declaration_of(project.names, file, shared->name) : std::nullopt;
+      if (declared) return location_of(document_of(project, file), *declared);
+    }
+  }
+  const auto found = occurrences_at(project.names, document, parameters);
   return found ? location_of(document, found->declaration) : Json(nullptr);
 }
 
-Json references(analysis::Names& names, const Document& document, const Json& parameters) {
-  const auto found = occurrences_at(names, document, parameters);
-  if (!found) return nullptr;
+Json references(const Project& project, const Document& document, const Json& parameters) {
   const bool with_declaration =
       !parameters.contains("context") || parameters["context"].value("includeDeclaration", true);
   Json places = Json::array();
-  for (const Span& span : found->spans) {
-    if (with_declaration || span != found->declaration) places.push_back(location_of(document, span));
+  const auto add = [&](const Document& in, const std::vector<Span>& spans, std::optional<Span> declaration) {
+    for (const Span& span : spans) {
+      if (with_declaration || span != declaration) places.push_back(location_of(in, span));
+    }
+  };
+  if (const auto shared = shared_name(project, document, parameters)) {
+    for (const analysis::FileText& file : files_of(project, document, *shared)) {
+      const bool declares = file.path == shared->file;
+      add(document_of(project, file), analysis::places_of(project.names, file, *shared),
+          declares ? analysis::declaration_of(project.names, file, shared->name) : std::nullopt);
+    }
+    return places;
   }
+  const auto found = occurrences_at(project.names, document, parameters);
+  if (!found) return nullptr;
+  add(document, found->spans, found->declaration);
   return places;
 }
 
@@ -146,32 +203,83 @@ Json highlights(analysis::Names& names, const Document& document, const Json& pa
   return places;
 }
 
-Json prepare_rename(analysis::Names& names, const Document& document, const Json& parameters) {
-  const auto found = occurrences_at(names, document, parameters);
-  if (!found) return nullptr;
+Json prepare_rename(const Project& project, const Document& document, const Json& parameters) {
   const size_t offset = document.offset_at(read_position(parameters.at("position")));
-  for (const Span& span : found->spans) {
+  const auto found = occurrences_at(project.names, document, parameters);
+  std::vector<Span> spans = found ? found->spans : std::vector<Span>();
+  if (const auto shared = shared_name(project, document, parameters)) {
+    const std::vector<Span> more = analysis::places_of(project.names, file_of(project.names, document), *shared);
+    spans.insert(spans.end(), more.begin(), more.end());
+  }
+  for (const Span& span : spans) {
     if (span.begin <= offset && offset <= span.end)
       return {{"range", document.range_of(span.begin, span.end)}, {"placeholder", text_at(document, span)}};
   }
   return nullptr;
 }
 
-Json rename(analysis::Names& names, const Document& document, const Json& parameters) {
-  const std::string name = parameters.at("newName");
-  if (!is_name(name)) throw Refusal(ErrorCode::invalid_params, fmt::format("'{}' is no name", name));
-  const auto found = occurrences_at(names, document, parameters);
-  if (!found) throw Refusal(ErrorCode::request_failed, "this text does not declare what is at the cursor");
-  const auto module = analysis::read_unfinished(names, document.text(), document.path());
-  const SharedNames shared(names, *module);
+namespace {
+
+/// Renames in one text, which may name what it imports otherwise than the file that declares it.
+Json rename_here(const Project& project, const Document& document, const std::vector<Span>& spans,
+                 const std::string& name) {
+  const auto module = analysis::read_unfinished(project.names, document.text(), document.path());
+  const SharedNames shared(project.names, *module);
   std::vector<std::pair<Span, std::string>> edits;
   Json changes = Json::array();
-  for (const Span& span : found->spans) {
+  for (const Span& span : spans) {
     edits.emplace_back(span, shared.replacement(document.text(), span, name));
     changes.push_back({{"range", document.range_of(span.begin, span.end)}, {"newText", edits.back().second}});
   }
-  check_renamed(names, document, edits, name);
+  check_renamed(project.names, document, edits, name);
   return {{"changes", {{document.uri(), changes}}}};
+}
+
+/// Refuses a new name that stands in a file already, whatever it means there.
+void check_free(const analysis::FileText& file, const std::string& name) {
+  for (const TextToken& token : tokens_of(file.text)) {
+    const std::string_view text = std::string_view(file.text).substr(token.begin, token.end - token.begin);
+    if (token.kind == TokenClass::name && text == name)
+      throw Refusal(ErrorCode::request_failed, fmt::format("{} has the name '{}' already", file.path, name));
+  }
+}
+
+/// Renames what a file declares there and in all files that name it; null if that is one.
+Json rename_everywhere(const Project& project, const Document& document, const analysis::SharedName& shared,
+                       const std::string& name) {
+  std::vector<std::pair<analysis::FileText, std::vector<Span>>> found;
+  for (const analysis::FileText& file : files_of(project, document, shared)) {
+    std::vector<Span> places = analysis::places_of(project.names, file, shared);
+    if (!places.empty()) found.emplace_back(file, std::move(places));
+  }
+  if (found.size() <= 1) return nullptr;
+  Json changes = Json::object();
+  for (const auto& [file, places] : found) {
+    check_free(file, name);
+    const Document in = document_of(project, file);
+    const SharedNames keys(project.names, *file.tree);
+    Json edits = Json::array();
+    for (const Span& span : places) {
+      const std::string text = keys.is_imported(span) ? name : keys.replacement(file.text, span, name);
+      edits.push_back({{"range", in.range_of(span.begin, span.end)}, {"newText", text}});
+    }
+    changes[in.uri()] = std::move(edits);
+  }
+  return {{"changes", changes}};
+}
+
+}  // namespace
+
+Json rename(const Project& project, const Document& document, const Json& parameters) {
+  const std::string name = parameters.at("newName");
+  if (!is_name(name)) throw Refusal(ErrorCode::invalid_params, fmt::format("'{}' is no name", name));
+  if (const auto shared = shared_name(project, document, parameters)) {
+    Json changes = rename_everywhere(project, document, *shared, name);
+    if (!changes.is_null()) return changes;
+  }
+  const auto found = occurrences_at(project.names, document, parameters);
+  if (!found) throw Refusal(ErrorCode::request_failed, "this text does not declare what is at the cursor");
+  return rename_here(project, document, found->spans, name);
 }
 
 }  // namespace tsl::lsp

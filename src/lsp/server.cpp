@@ -23,25 +23,26 @@ struct Method {
 constexpr Method kFeatures[] = {
     {"textDocument/completion", completion},
     {"textDocument/signatureHelp", signature_help},
-    {"textDocument/definition", definition},
-    {"textDocument/references", references},
     {"textDocument/documentHighlight", highlights},
-    {"textDocument/prepareRename", prepare_rename},
-    {"textDocument/rename", rename},
     {"textDocument/formatting", formatting},
     {"textDocument/codeAction", code_actions},
     {"textDocument/documentSymbol", symbols},
     {"textDocument/semanticTokens/full", semantic_tokens},
 };
 
-struct TypeMethod {
+struct ProjectMethod {
   std::string_view name;
-  TypeFeature feature;
+  ProjectFeature feature;
 };
 
-constexpr TypeMethod kTypeFeatures[] = {
+/// Those for which other texts count, too.
+constexpr ProjectMethod kProjectFeatures[] = {
     {"textDocument/hover", hover},
     {"textDocument/inlayHint", inlay_hints},
+    {"textDocument/definition", definition},
+    {"textDocument/references", references},
+    {"textDocument/prepareRename", prepare_rename},
+    {"textDocument/rename", rename},
 };
 
 Json capabilities(Encoding encoding) {
@@ -191,8 +192,8 @@ Json Server::answer(const std::string& method, const Json& parameters) {
   for (const Method& each : kFeatures) {
     if (each.name == method) return each.feature(names_, document_of(parameters), parameters);
   }
-  for (const TypeMethod& each : kTypeFeatures) {
-    if (each.name == method) return each.feature(types_, names_, document_of(parameters), parameters);
+  for (const ProjectMethod& each : kProjectFeatures) {
+    if (each.name == method) return each.feature({names_, types_, open_}, document_of(parameters), parameters);
   }
   throw Refusal(ErrorCode::method_not_found, fmt::format("there is no method '{}'", method));
 }

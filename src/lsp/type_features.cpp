@@ -21,10 +21,10 @@ std::string hint_text(const std::string& type) {
 }
 
 /// Returns the type of the variable at an offset; "" if it is not known.
-std::string type_at(inference::Types& types, analysis::Names& names, const Document& document, size_t offset) {
-  const auto found = analysis::find_occurrences(names, document.text(), offset, document.path());
+std::string type_at(const Project& project, const Document& document, size_t offset) {
+  const auto found = analysis::find_occurrences(project.names, document.text(), offset, document.path());
   if (!found) return "";
-  for (const inference::TypedName& each : types.find(names, document.text(), document.path())) {
+  for (const inference::TypedName& each : project.types.find(project.names, document.text(), document.path())) {
     if (each.name == found->declaration) return each.type;
   }
   return "";
@@ -32,11 +32,11 @@ std::string type_at(inference::Types& types, analysis::Names& names, const Docum
 
 }  // namespace
 
-Json inlay_hints(inference::Types& types, analysis::Names& names, const Document& document, const Json& parameters) {
+Json inlay_hints(const Project& project, const Document& document, const Json& parameters) {
   const size_t first = document.offset_at(read_position(parameters.at("range").at("start")));
   const size_t last = document.offset_at(read_position(parameters.at("range").at("end")));
   Json hints = Json::array();
-  for (const inference::TypedName& each : types.find(names, document.text(), document.path())) {
+  for (const inference::TypedName& each : project.types.find(project.names, document.text(), document.path())) {
     if (!each.has_tensor || each.name.end < first || each.name.end > last) continue;
     constexpr int kType = 1;
     const Position at = document.position_at(each.name.end);
@@ -49,13 +49,13 @@ Json inlay_hints(inference::Types& types, analysis::Names& names, const Document
   return hints;
 }
 
-Json hover(inference::Types& types, analysis::Names& names, const Document& document, const Json& parameters) {
+Json hover(const Project& project, const Document& document, const Json& parameters) {
   const size_t offset = document.offset_at(read_position(parameters.at("position")));
-  const auto found = analysis::hover(names, document.text(), offset, document.path());
+  const auto found = analysis::hover(project.names, document.text(), offset, document.path());
   if (!found) return nullptr;
   const size_t end = std::min(found->text.find('\n'), found->text.size());
   std::string text = fmt::format("```tsl\n{}\n```", found->text.substr(0, end));
-  const std::string type = type_at(types, names, document, found->begin);
+  const std::string type = type_at(project, document, found->begin);
   if (!type.empty()) {
     const std::string name = document.text().substr(found->begin, found->end - found->begin);
     text += fmt::format("\n```tsl\n{}: {}\n```", name, type);

@@ -87,6 +87,47 @@ class Session(unittest.TestCase):
         shown = {"start": place(first), "end": place(last)}
         return self.client.request("textDocument/inlayHint", {"textDocument": {"uri": URI}, "range": shown})
 
+    def test_names_are_found_and_renamed_in_all_files(self):
+        texts = {"u": "fn helper(x) = x\nlet k = helper(1)\n",
+                 "a": 'from "./u.tsl" import helper as h, k\nimport "./u.tsl" as u\nprint(h(k), u.helper(2), u.k)\n',
+                 "b": 'from "./u.tsl" import helper\nlet r = {helper}\nprint(helper(3), r)\n',
+                 "c": 'from "./a.tsl" import k\nfn helper() = k\nprint(helper())\n'}
+        with tempfile.TemporaryDirectory() as folder:
+            files = {name: pathlib.Path(os.path.realpath(folder)) / f"{name}.tsl" for name in texts}
+            uris = {name: "file://" + str(path) for name, path in files.items()}
+            for name, text in texts.items():
+                files[name].write_text(text)
+            self.assertEqual(self.show(texts["a"], uris["a"]), [])
+            start = lambda place: (place["uri"][-5], place["range"]["start"]["line"], place["range"]["start"]["character"])
+            found = lambda line, character, **more: sorted(map(start, self.client.at("references", uris["a"], line, character, **more)))
+            self.assertEqual(start(self.client.at("definition", uris["a"], 2, 14)), ("u", 0, 3))
+            self.assertEqual(start(self.client.at("definition", uris["a"], 2, 8)), ("u", 1, 4))
+            uses = [("a", 0, 22), ("a", 2, 14), ("b", 0, 22), ("b", 1, 9), ("b", 2, 6), ("u", 0, 3), ("u", 1, 8)]
+            self.assertEqual(found(2, 14), uses)
+            self.assertEqual(found(2, 14, context={"includeDeclaration": False}), [use for use in uses if use != ("u", 0, 3)])
+            self.assertEqual(self.rename_in(texts, uris, "a", 2, 14, "aid"),
+                             {"u": "fn aid(x) = x\nlet k = aid(1)\n",
+                              "a": 'from "./u.tsl" import aid as h, k\nimport "./u.tsl" as u\nprint(h(k), u.aid(2), u.k)\n',
+                              "b": 'from "./u.tsl" import aid\nlet r = {helper: aid}\nprint(aid(3), r)\n'})
+            with self.assertRaisesRegex(RuntimeError, "has the name 'r' already"):
+                self.client.at("rename", uris["a"], 2, 14, newName="r")
+            self.assertEqual(self.rename_in(texts, uris, "a", 2, 6, "first"),  # only a file's own name for it
+                             {"a": 'from "./u.tsl" import helper as first, k\nimport "./u.tsl" as u\nprint(first(k), u.helper(2), u.k)\n'})
+
+    def rename_in(self, texts, uris, name, line, character, new_name):
+        """Returns the texts that a new name changes."""
+        changed = {}
+        edits = self.client.at("rename", uris[name], line, character, newName=new_name)["changes"]
+        for each, uri in uris.items():
+            lines = texts[each].split("\n")
+            for edit in sorted(edits.get(uri, []), key=lambda e: -e["range"]["start"]["character"]):
+                start, end = edit["range"]["start"], edit["range"]["end"]
+                at = start["line"]
+                lines[at] = lines[at][: start["character"]] + edit["newText"] + lines[at][end["character"]:]
+            if uri in edits:
+                changed[each] = "\n".join(lines)
+        return changed
+
     def test_completion_names_what_could_stand_there(self):
         self.show("import nn\nlet first_value = 1\nnn.lin\nprint(first_)\nsu")
         labels = lambda line, character: [each["label"] for each in self.client.at("completion", URI, line, character)["items"]]
