@@ -143,6 +143,14 @@ int write_profile(const Command& command, Engine& engine, ErrorForm form, int co
   return code;
 }
 
+/// Tells the other ranks what the profile says of them. Another rank that has failed says so itself.
+void share_profile(const Command& command, Engine& engine) {
+  if (!command.engine.reports.needs_profile() || world::Group::of_process().size() == 1) return;
+  try {
+    engine.share_profile(command.engine.reports.trace);
+  } catch (const Failure&) {}  // then each rank writes its own
+}
+
 /// Starts the ranks of a command that runs a script.
 int start_ranks(char** argv, const Command& command) {
   if (command.kind == Command::Kind::script || command.kind == Command::Kind::code)
@@ -214,6 +222,7 @@ int run_command(int argc, char** argv) {
   try {
     run_main(command, engine);
     world::Group::finish();
+    share_profile(command, engine);
     world::Group::leave("its program has ended");
   } catch (const Failure& failure) {
     code = report_error(failure.error(), engine.sources(), form);

@@ -2,6 +2,7 @@
 #include "cli/program.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "report/dump.h"
 #include "report/explain.h"
 #include "report/page.h"
+#include "world/group.h"
 
 namespace tsl {
 
@@ -41,9 +43,26 @@ report::ExplainOptions explain_options(const ReportCommand& command, const repor
   throw Failure(std::move(error));
 }
 
+/// Gives each rank of several files of its own for its profile, `p-00002-of-00004.json` for `p.json`.
+void name_files_of_rank(RunReports& reports) {
+  const world::Group& group = world::Group::of_process();
+  if (group.size() == 1) return;
+  const auto own = [&](const std::string& path) {
+    if (path.empty()) return path;
+    std::filesystem::path file = path;
+    file.replace_filename(fmt::format("{}-{:05}-of-{:05}{}", file.stem().string(), group.rank() + 1, group.size(),
+                                      file.extension().string()));
+    return file.string();
+  };
+  reports.own_trace = own(reports.trace);
+  reports.folded = own(reports.folded);
+  reports.profile_json = own(reports.profile_json);
+}
+
 }  // namespace
 
 void begin_reports(Command& command) {
+  if (command.engine.reports.needs_profile()) name_files_of_rank(command.engine.reports);
   prepare_reports(command.engine);
   for (const std::string& file : {command.report.html, command.report.to}) require_writable(file);
 }

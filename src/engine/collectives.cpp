@@ -58,6 +58,14 @@ size_t bytes_of(DType dtype, const Shape& shape) {
   return static_cast<size_t>(element_count(shape).hint()) * static_cast<size_t>(size_of(dtype));
 }
 
+/// Returns how many bytes a rank receives of the others, or of a broadcast sends at most.
+uint64_t passed_bytes(Op op, const Tensor& x, int ranks) {
+  const uint64_t bytes = bytes_of(x.dtype(), x.shape());
+  const auto all = static_cast<uint64_t>(ranks);
+  if (op == Op::gather_ranks) return bytes * (all - 1);
+  return op == Op::exchange_ranks ? bytes / all * (all - 1) : bytes;
+}
+
 /// The ranks as a backend sees them that links its device with theirs.
 class GroupRanks final : public world::Ranks {
  public:
@@ -93,7 +101,7 @@ Tensor Collectives::perform(const OpDef& op, const Tensor& x, const Attrs& attrs
   }
   const Operand operand(x);
   const TensorType type = op.infer({&operand, 1}, attrs);
-  const exec::ActivityScope passing(devices_.timeline(), exec::ActivityKind::pass);
+  const exec::ActivityScope scope(devices_.timeline(), passing(passed_bytes(op.op, x, group.size())));
   return is_linked(x) ? pass_on_device(op.op, x, type, attrs.start.hint())
                       : pass_on_host(op.op, x, type, attrs.start.hint());
 }
@@ -103,12 +111,27 @@ Tensor Collectives::sum(const Tensor& x, const std::string& where) {
   const int64_t count = element_count(x.shape()).hint();
   const Tensor to(x.dtype(), Layout::contiguous(x.shape()),
                   devices_.at(x.device()).allocator().allocate(bytes_of(x.dtype(), x.shape())));
-  const exec::ActivityScope passing(devices_.timeline(), exec::ActivityKind::pass);
+  const exec::ActivityScope scope(devices_.timeline(),
+                                  passing(passed_bytes(Op::gather_ranks, x, world::Group::of_process().size())));
   bool is_summed = false;
   on_link([&] { is_summed = link_->sum(name_of(x.dtype()), x.data(), to.data(), static_cast<uint64_t>(count)); });
   if (!is_summed) return {};
   world::Group::of_process().announce(fmt::format("{} {} on a device", op_def(Op::sum_ranks).name, describe(x)), where);
   return to;
+}
+
+/// Returns the activity of the timeline that passes so many bytes.
+exec::Timeline::Id Collectives::passing(uint64_t bytes) {
+  constexpr size_t kMost = 4096;  // sizes of tensors
+  exec::Timeline* const timeline = devices_.timeline();
+  if (!timeline) return 0;
+  if (std::exchange(serial_, timeline->serial()) != timeline->serial()) passing_.clear();
+  const auto known = passing_.find(bytes);
+  if (known != passing_.end()) return known->second;
+  if (passing_.size() >= kMost) return timeline->of(exec::ActivityKind::pass);
+  exec::Activity activity{.kind = exec::ActivityKind::pass};
+  activity.facts.bytes = bytes;
+  return passing_[bytes] = timeline->add(std::move(activity));
 }
 
 /// Gives the link work. If it has been cut, throws who has ended, or what the ranks do differently.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -37,6 +38,7 @@ class Collectives final : public exec::WaitObserver {
  private:
   bool is_linked(const Tensor& x) const { return link_ && x.device() == linked_; }
   template <class Work> void on_link(Work&& work);
+  exec::Timeline::Id passing(uint64_t bytes);
   void link(Device device);
   Tensor pass_on_device(Op op, const Tensor& x, const TensorType& type, int64_t start);
   Tensor pass_on_host(Op op, const Tensor& x, const TensorType& type, int64_t start);
@@ -46,7 +48,9 @@ class Collectives final : public exec::WaitObserver {
   const Note note_;
   bool has_tried_ = false;  // to link the first device that all ranks have a tensor on
   Device linked_;
-  std::shared_ptr<world::RankLink> link_;  // of that device; null: none
+  std::shared_ptr<world::RankLink> link_;           // of that device; null: none
+  std::map<uint64_t, exec::Timeline::Id> passing_;  // by bytes, the activities of a timeline
+  uint64_t serial_ = 0;                             // of that
 };
 
 }  // namespace tsl

@@ -16,6 +16,7 @@
 #include "value/text_builder.h"
 #include "vm/interpreter.h"
 #include "vm/progress.h"
+#include "world/group.h"
 
 namespace tsl {
 
@@ -105,6 +106,12 @@ void Engine::add_times(report::Recording& recording) { runtime_->profiling()->ad
 std::string Engine::timeline_json() { return runtime_->profiling()->timeline_json(); }
 
 std::string Engine::folded_stacks() { return runtime_->profiling()->folded_stacks(); }
+
+void Engine::share_profile(const std::string& trace) {
+  runtime_->profiling()->share(world::Group::of_process(), trace);
+}
+
+bool Engine::has_shared_trace() const { return runtime_->profiling()->has_shared_trace(); }
 
 void Engine::write_trace(const std::string& path) { runtime_->profiling()->write_trace(path); }
 

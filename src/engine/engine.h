@@ -38,7 +38,8 @@ enum class Warnings : uint8_t { on, off, error };
 struct RunReports {
   bool timings = false;             // where the time for compiling went, as a table
   bool profile = false;             // what took how long, as tables
-  std::string trace;                // the file for the profile as a Chrome trace; "": none
+  std::string trace;                // the file for the profile as a Chrome trace, of all ranks; "": none
+  std::string own_trace;            // of this rank, if the ranks end without a common one; "": `trace`
   std::string folded;               // the file for the interpreter's call paths as folded stacks; "": none
   std::string profile_json;         // the file for the profile as JSON; "": none
   std::string dump;                 // the folder for each stage of compiled code; "": none
@@ -144,6 +145,9 @@ class Engine final : public Context {
   void add_times(report::Recording& recording);
   /// Formats the first events of the profile as JSON, for explain_page().
   std::string timeline_json();
+  /// Tells the other ranks about the profile, and writes one trace of all: see Profiling::share().
+  void share_profile(const std::string& trace);
+  bool has_shared_trace() const;
   /// Writes the profile so far as a Chrome trace. Throws Failure (io).
   void write_trace(const std::string& path);
   /// Formats the call paths of the interpreter's time as folded stacks, for flame graphs. There must be a profile.

@@ -2,17 +2,23 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <new>
+#include <sstream>
+
+#include <fmt/format.h>
 
 #include "base/error_names.h"
 #include "engine/engine.h"
-
 #include "engine/roofline.h"
 #include "profile/host_time.h"
+#include "report/dump.h"
 #include "report/times.h"
 #include "value/context.h"
+#include "world/clocks.h"
+#include "world/group.h"
 
 namespace tsl {
 
@@ -20,6 +26,22 @@ namespace {
 
 // So that the phases of compilations are a small part of a trace.
 constexpr size_t kEventsPerPhase = 10;
+
+/// Returns the texts of all ranks on rank 0, and none on the others.
+std::vector<std::string> gathered_texts(world::Group& group, std::string own) {
+  const std::vector<std::string> sizes = group.share(std::to_string(own.size()));
+  const bool is_first = group.rank() == 0;
+  std::vector<std::string> texts(is_first ? sizes.size() : 0);
+  std::vector<world::Piece> sent, received;
+  if (!is_first) sent.push_back({0, reinterpret_cast<std::byte*>(own.data()), own.size()});
+  for (size_t i = 1; i < texts.size(); ++i) {
+    texts[i].resize(std::stoull(sizes[i]));
+    received.push_back({static_cast<int>(i), reinterpret_cast<std::byte*>(texts[i].data()), texts[i].size()});
+  }
+  group.exchange(sent, received);
+  if (is_first) texts[0] = std::move(own);
+  return texts;
+}
 
 }  // namespace
 
@@ -52,8 +74,8 @@ Profiling::~Profiling() {
 report::ProfileView Profiling::view(const std::string& title, bool color) {
   timeline_.flush();
   memory_.look();
-  return {timeline_, profile_, context_.sources(), title, rooflines(),
-          color,     &memory_, &timings_,          {},    &sampler_.calls()};
+  return {timeline_, profile_, context_.sources(), title, rooflines(), color, &memory_,
+          &timings_, {},       &sampler_.calls(),  ranks_};
 }
 
 std::function<report::Roofline(Device)> Profiling::rooflines() {
@@ -108,6 +130,29 @@ void Profiling::write_trace(const std::string& path) {
   report::write_trace(view("", false), file);
   file.close();
   if (!file) fail(ErrorName::cannot_write_file, "cannot write {}: {}", path, std::strerror(errno));
+}
+
+void Profiling::share(world::Group& group, const std::string& trace) {
+  const report::RankTimes own = report::rank_times(view("", false));
+  std::vector<report::RankTimes> ranks;
+  for (const std::string& text :
+       group.share(fmt::format("{} {} {} {} {}", own.waits, own.passes, own.unhidden, own.bytes, own.calls))) {
+    std::istringstream numbers(text);
+    report::RankTimes& times = ranks.emplace_back();
+    numbers >> times.waits >> times.passes >> times.unhidden >> times.bytes >> times.calls;
+  }
+  ranks_ = std::move(ranks);
+  if (trace.empty()) return;
+  const auto passed = static_cast<double>(exec::now_in_ticks() - timeline_.begin_ticks());
+  const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  const double begin = now - timeline_.seconds(passed) + world::seconds_behind_first(group);
+  double first = begin;
+  for (const std::string& text : group.share(fmt::format("{:.9f}", begin))) first = std::min(first, std::stod(text));
+  std::ostringstream events;
+  report::write_trace_events(view("", false), {.rank = group.rank(), .begin = begin - first}, events);
+  const std::vector<std::string> texts = gathered_texts(group, events.str());
+  if (!texts.empty()) report::write_file(trace, report::joined_traces(texts));
+  has_shared_trace_ = true;
 }
 
 }  // namespace tsl

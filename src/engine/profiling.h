@@ -17,6 +17,9 @@ namespace tsl {
 
 class Context;
 struct EngineOptions;
+namespace world {
+class Group;
+}
 
 class Profiling {
  public:
@@ -41,6 +44,10 @@ class Profiling {
   std::string timeline_json();
   /// Formats the call paths of the interpreter's time as folded stacks.
   std::string folded_stacks();
+  /// Tells the other ranks what this one has waited for, so that text() says which is the slowest; with a name of a
+  /// file, rank 0 writes the events of all ranks to it as one trace. All ranks must call it. Throws Failure (io).
+  void share(world::Group& group, const std::string& trace);
+  bool has_shared_trace() const { return has_shared_trace_; }
   /// Writes the events so far as a Chrome trace. Throws Failure (io).
   void write_trace(const std::string& path);
 
@@ -61,6 +68,8 @@ class Profiling {
   const exec::Instruments before_;
   std::map<std::string, report::Roofline> rooflines_;  // by device
   report::HostSampler sampler_;
+  std::vector<report::RankTimes> ranks_;  // of all ranks, once they are shared
+  bool has_shared_trace_ = false;
 };
 
 }  // namespace tsl

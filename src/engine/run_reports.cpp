@@ -74,7 +74,8 @@ void write_profiles(Engine& engine, const std::string& title, bool color, size_t
   report::TableOptions table = reports.table;
   table.width = width;
   if (reports.profile) show(engine.profile_text(title, color, table));
-  if (!reports.trace.empty()) engine.write_trace(reports.trace);
+  if (!reports.trace.empty() && !engine.has_shared_trace())
+    engine.write_trace(reports.own_trace.empty() ? reports.trace : reports.own_trace);
   if (!reports.folded.empty()) report::write_file(reports.folded, engine.folded_stacks());
   if (!reports.profile_json.empty()) report::write_file(reports.profile_json, engine.profile_json(title));
 }

@@ -6,6 +6,7 @@
 #include <iosfwd>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,13 @@ namespace tsl::report {
 class CallTree;
 class Timings;
 
+/// What a rank of a program of several did with the others, in seconds.
+struct RankTimes {
+  double waits = 0, passes = 0;  // for the others to make the same call, and for tensors to travel
+  double unhidden = 0;           // of both, while no device computed
+  uint64_t bytes = 0, calls = 0;
+};
+
 struct ProfileView {
   const exec::Timeline& timeline;
   const Profile& profile;
@@ -31,7 +39,8 @@ struct ProfileView {
   const MemoryLedger* memory = nullptr;
   const Timings* timings = nullptr;
   TableOptions table = {};
-  const CallTree* calls = nullptr;  // of the samples; null: there are none
+  const CallTree* calls = nullptr;        // of the samples; null: there are none
+  std::span<const RankTimes> ranks = {};  // of all ranks, if they have told each other
 };
 
 /// A line of the program, and whether it is in a forward or a backward pass.
@@ -84,6 +93,19 @@ std::string profile_json(const ProfileView& view);
 /// compiling, kernels and copies of each device with their lines, and arrows from each launch to its kernel and from
 /// forward kernels to their backward ones. A last event says if the trace is cut.
 void write_trace(const ProfileView& view, std::ostream& out);
+/// Where the tracks of a rank are in a trace of several, and how many seconds after its beginning the rank's begin.
+struct TracePlace {
+  int rank = -1;  // -1: there is no other
+  double begin = 0;
+};
+/// Writes the events of one rank, of which joined_traces() makes a trace.
+void write_trace_events(const ProfileView& view, const TracePlace& place, std::ostream& out);
+std::string joined_traces(std::span<const std::string> events);
+
+/// Sums up what the profile says of other ranks.
+RankTimes rank_times(const ProfileView& view);
+/// Says in words what the rank passes and waits for, and which rank is the slowest. Nothing of a rank that is alone.
+std::vector<std::string> rank_verdicts(const ProfileView& view);
 
 /// Formats a number that is not negative with three significant digits.
 std::string digits(double value);

@@ -4,10 +4,13 @@
 #include <ostream>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "profile/profile_ranges.h"
@@ -23,15 +26,17 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr int kHost = 0;      // the number of the host's track; devices follow
-constexpr int kRanges = 100;  // added to a track: that of its ranges
+constexpr int kHost = 0;       // the number of the host's track; devices follow
+constexpr int kRanges = 100;   // added to a track: that of its ranges
+constexpr int kOfRank = 1000;  // tracks of a rank
+constexpr std::string_view kBegin = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n", kEnd = "\n]}\n";
 
 class TraceWriter {
  public:
-  TraceWriter(const ProfileView& view, std::ostream& out) : view_(view), timeline_(view.timeline), out_(out) {}
+  TraceWriter(const ProfileView& view, const TracePlace& place, std::ostream& out)
+      : view_(view), timeline_(view.timeline), place_(place), out_(out) {}
 
   void write() {
-    out_ << "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n";
     name_track(kHost, "host");
     write_host();
     write_phases();
@@ -47,24 +52,29 @@ class TraceWriter {
            {"tid", kHost},
            {"ts", last_}});
     }
-    out_ << "\n]}\n";
   }
 
  private:
-  void put(const Json& event) {
+  void put(Json event) {
     if (!std::exchange(is_first_, false)) out_ << ",\n";
+    if (place_.rank > 0) {  // the numbers of each rank are its own
+      event["pid"] = event["pid"].get<int>() + kOfRank * place_.rank;
+      if (event.contains("id")) event["id"] = fmt::format("{}-{}", place_.rank, event["id"].get<uint64_t>());
+    }
     out_ << event.dump();
   }
 
   void name_track(int track, const std::string& name) {
     for (const char* const about : {"process_name", "thread_name"})
-      put({{"ph", "M"}, {"name", about}, {"pid", track}, {"tid", track}, {"args", {{"name", name}}}});
+      put({{"ph", "M"}, {"name", about}, {"pid", track}, {"tid", track}, {"args", {{"name", rank_text() + name}}}});
   }
 
-  /// Microseconds since the timeline began.
+  std::string rank_text() const { return place_.rank < 0 ? "" : fmt::format("rank {}: ", place_.rank); }
+
+  /// Microseconds since the trace began.
   double time(uint64_t ticks) {
     constexpr double kMicro = 1e6;
-    const double at = kMicro * timeline_.seconds(static_cast<double>(ticks - timeline_.begin_ticks()));
+    const double at = kMicro * (place_.begin + timeline_.seconds(static_cast<double>(ticks - timeline_.begin_ticks())));
     last_ = std::max(last_, at);
     return at;
   }
@@ -99,6 +109,7 @@ class TraceWriter {
       if (activity.kernel.blocks > 0) args["grid"] = activity.kernel.blocks;
       if (activity.kernel.threads > 0) args["block"] = activity.kernel.threads;
     }
+    if (activity.kind == ActivityKind::pass && activity.facts.bytes > 0) args["bytes"] = activity.facts.bytes;
     if (activity.kind == ActivityKind::kernel) kernels_.push_back({begin, end, id, origin, track});
     put({{"ph", "X"},
          {"name", text_of(activity)},
@@ -288,6 +299,7 @@ class TraceWriter {
 
   const ProfileView& view_;
   const Timeline& timeline_;
+  const TracePlace place_;
   std::ostream& out_;
   std::vector<KernelSlice> kernels_;  // that were written
   std::vector<Device> devices_;
@@ -297,6 +309,18 @@ class TraceWriter {
 
 }  // namespace
 
-void write_trace(const ProfileView& view, std::ostream& out) { TraceWriter(view, out).write(); }
+void write_trace(const ProfileView& view, std::ostream& out) {
+  out << kBegin;
+  write_trace_events(view, {}, out);
+  out << kEnd;
+}
+
+void write_trace_events(const ProfileView& view, const TracePlace& place, std::ostream& out) {
+  TraceWriter(view, place, out).write();
+}
+
+std::string joined_traces(std::span<const std::string> events) {
+  return fmt::format("{}{}{}", kBegin, fmt::join(events, ",\n"), kEnd);
+}
 
 }  // namespace tsl::report

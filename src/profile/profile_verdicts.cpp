@@ -54,6 +54,7 @@ class Verdicts {
           "cache`)");
     }
     add_waits();
+    for (const std::string& verdict : rank_verdicts(view_)) say(verdict);
     return std::move(text_);
   }
 

@@ -5,6 +5,7 @@ end or do different things; and the example.
     python3 tests/ranks/run.py BUILD [NAME...]
 """
 
+import json
 import os
 import pathlib
 import re
@@ -237,6 +238,61 @@ def check_torchrun(program, report):
             saved = int(step[1]) if step else 0
 
 
+TRACED = """import world
+let x = ones([100_000])
+for i in range(0, 3) {
+  if world.rank == 1 { sleep(0.2) }
+  world.send_receive(x)
+}
+FAIL
+"""
+
+
+def check_profile(program, report):
+    """A profile has one trace of all ranks on one clock, tells waiting from passing, and names the slowest rank."""
+    with tempfile.TemporaryDirectory() as folder:
+        script, trace = pathlib.Path(folder, "traced.tsl"), pathlib.Path(folder, "trace.json")
+        script.write_text(TRACED.replace("FAIL", ""))
+        code, _, err, _ = run(program, ["--ranks", "2", f"--profile={trace}", str(script)])
+        report.check("profile: exit code", code == 0, err)
+        report.check("profile: what passes", len(re.findall(r"3 calls pass 1\.1 MiB between ranks in .*GB/s, after waiting", err)) == 2, err)
+        report.check("profile: the slowest", "rank 1 is the slowest: it waits" in err, err)
+        events = json.loads(trace.read_text())["traceEvents"]
+        names = {event["args"]["name"] for event in events if event["name"] == "process_name"}
+        report.check("profile: tracks", {"rank 0: host", "rank 1: host"} <= names, str(names))
+        slices = {(kind, rank): [event for event in events if event["name"] == kind and event["pid"] // 1000 == rank]
+                  for kind in ("waiting for other ranks", "passing tensors between ranks") for rank in (0, 1)}
+        report.check("profile: slices", all(len(found) == 3 for found in slices.values()), str(slices))
+        ends = [[event["ts"] + event["dur"] for event in slices["waiting for other ranks", rank]] for rank in (0, 1)]
+        apart = [abs(a - b) for a, b in zip(*ends)]
+        report.check("profile: one clock", max(apart) < 100_000, f"the ranks meet {apart} us apart")
+        waits = [sum(event["dur"] for event in slices["waiting for other ranks", rank]) for rank in (0, 1)]
+        report.check("profile: who waits", waits[0] > 400_000 > waits[1], str(waits))
+        passed = [event["args"]["bytes"] for event in slices["passing tensors between ranks", 1]]
+        report.check("profile: bytes", passed == [400_000] * 3, str(passed))
+
+        script.write_text(TRACED.replace("FAIL", 'if world.rank == 1 { error("no data") }'))
+        code, _, err, _ = run(program, ["--ranks", "2", f"--profile={trace}", str(script)])
+        own = [pathlib.Path(folder, f"trace-0000{number}-of-00002.json") for number in (1, 2)]
+        report.check("profile: of ranks that fail", code == 1 and all(json.loads(each.read_text()) for each in own), err)
+
+
+def check_metrics(program, report):
+    """Each rank writes lines of JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        code = ("import parallel\nimport world\nfor step in range(0, 3) {\n  parallel.metrics(f\"{args()[0]}/run.jsonl\", step, "
+                "{loss: ones([1]) * world.rank, all: {x: nan, name: \"a\"}})\n}")
+        script = pathlib.Path(folder, "metrics.tsl")
+        script.write_text(code)
+        for ranks, files in ((1, ["run.jsonl"]), (2, ["run-00001-of-00002.jsonl", "run-00002-of-00002.jsonl"])):
+            exit_code, _, err, _ = run(program, ["--ranks", str(ranks), str(script), folder])
+            lines = [[json.loads(line) for line in pathlib.Path(folder, file).read_text().splitlines()] for file in files]
+            expected = [[{"step": step, "rank": rank, "loss": float(rank), "all": {"x": None, "name": "a"}} for step in range(3)]
+                        for rank in range(ranks)]
+            times = [line.pop("time") for found in lines for line in found]
+            report.check("metrics", exit_code == 0 and lines == expected and min(times) > 0, f"{err}{lines}")
+
+
 def check_example(program, report):
     """The example trains as two ranks, and goes on from its checkpoint as one."""
     root = HERE.parent.parent
@@ -335,6 +391,8 @@ def main():
         check_interrupt(program, report)
         check_preemption(program, report)
         check_torchrun(program, report)
+        check_profile(program, report)
+        check_metrics(program, report)
         check_example(program, report)
         check_launchers(program, report)
         check_killed_run(program, report)
