@@ -116,7 +116,7 @@ Tensor Collectives::sum(const Tensor& x, const std::string& where) {
   bool is_summed = false;
   on_link([&] { is_summed = link_->sum(name_of(x.dtype()), x.data(), to.data(), static_cast<uint64_t>(count)); });
   if (!is_summed) return {};
-  world::Group::of_process().announce(fmt::format("{} {} on a device", op_def(Op::sum_ranks).name, describe(x)), where);
+  announce_sum(x.dtype(), x.shape(), where, false);
   return to;
 }
 
@@ -132,6 +132,18 @@ exec::Timeline::Id Collectives::passing(uint64_t bytes) {
   exec::Activity activity{.kind = exec::ActivityKind::pass};
   activity.facts.bytes = bytes;
   return passing_[bytes] = timeline->add(std::move(activity));
+}
+
+bool Collectives::can_record_sums() const { return link_ && link_->can_record_sum(name_of(DType::f32)); }
+
+bool Collectives::can_record_sum(const Tensor& x) const {
+  return is_linked(x) && !element_count(x.shape()).same(0) && link_->can_record_sum(name_of(x.dtype()));
+}
+
+void Collectives::announce_sum(DType dtype, const Shape& shape, const std::string& where, bool has_failed) {
+  std::string call = fmt::format("{} {} on a device", op_def(Op::sum_ranks).name, describe(dtype, shape));
+  if (has_failed) call += ", in code that has failed";
+  world::Group::of_process().announce(call, where);
 }
 
 /// Gives the link work. If it has been cut, throws who has ended, or what the ranks do differently.

@@ -27,6 +27,13 @@ class Collectives final : public exec::WaitObserver {
   /// Adds a contiguous tensor of all ranks up by a kernel of its device's link. Returns null, on all ranks alike, if
   /// there is none: then the sum is to be made of moves.
   Tensor sum(const Tensor& x, const std::string& where);
+  /// Whether a plan may make the sum of such tensors: the device's link can record it.
+  bool can_record_sum(const Tensor& x) const;
+  /// Whether a plan may make any sum.
+  bool can_record_sums() const;
+  /// Tells the other ranks of the sum of a tensor that a plan makes at `where`. `has_failed`: the plan, so that what it
+  /// has passed is void.
+  void announce_sum(DType dtype, const Shape& shape, const std::string& where, bool has_failed);
   /// Performs an op of Ordering::program on a contiguous tensor. `where`: the line of the call, for messages. Returns
   /// the result on the tensor's device. Throws Failure (io, value) if the ranks do different things, or one has ended;
   /// of what a device passes, the next wait for it may throw that.

@@ -111,7 +111,8 @@ void EngineRuntime::defer_errors() {
 }
 
 jit::Tracing EngineRuntime::tracing() {
-  return {context_, interpreter_, devices_, options_.fast_numerics, &trace_observers_};
+  const auto announce = [this](auto... announced) { announce_sums(announced...); };
+  return {context_, interpreter_, devices_, announce, options_.fast_numerics, &trace_observers_};
 }
 
 // ---- Observers -------------------------------------------------------------------------------------------------
@@ -378,6 +379,7 @@ void EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, cons
   }
   const Device device = device_of(operands);
   if (trace()) trace()->enter_device(device);
+  if (trace() && may_fail(op, types[0].dtype)) trace()->end_sums();
   if (trace()) return trace()->record(op, operands, attrs, types, origin(), device, results);
   if (exec::Timeline* timeline = devices_.timeline()) timeline->set_origin(origin());
   const bool may_donate = !listeners().listening() && !options_.check_nan;
@@ -408,6 +410,7 @@ Value perform_recorded_collective(Context& context, std::span<Value> args) {
 Tensor EngineRuntime::call_ranks(Op op, const Tensor& x, const Attrs& attrs) {
   const Span call = location().span;
   if (!trace()) return perform_collective(op, x, attrs, call);
+  if (op == Op::sum_ranks && trace()->records_sums() && collectives_.can_record_sum(x)) return record_sum(x, attrs);
   const auto number = [](auto value) { return Value(static_cast<int64_t>(value)); };
   const auto order = x.device().is_host() ? jit::EffectOrder::after_errors : jit::EffectOrder::beside_errors;
   const Value outcome = trace()->perform(perform_recorded_collective,
@@ -415,6 +418,29 @@ Tensor EngineRuntime::call_ranks(Op op, const Tensor& x, const Attrs& attrs) {
                                           number(call.source), number(call.begin), number(call.end)},
                                          order);
   return outcome.tensor();
+}
+
+/// Records the sum as a node of a plan, which a device makes beside its other work.
+Tensor EngineRuntime::record_sum(const Tensor& x, const Attrs& attrs) {
+  trace()->enter_device(x.device());
+  const auto record = [&](Op op, const Tensor& operand, const Attrs& of_op) {
+    const Operand input(operand);
+    const TensorType type{operand.dtype(), operand.shape()};
+    Tensor result;
+    trace()->record(op_def(op), {&input, 1}, of_op, {&type, 1}, origin(), x.device(), {&result, 1});
+    return result;
+  };
+  return record(Op::sum_ranks, x.layout().is_contiguous() ? x : record(Op::copy, x, {}), attrs);
+}
+
+void EngineRuntime::announce_sums(std::span<const jit::RecordedSum> sums, const jit::Run& run, bool has_failed) {
+  try {
+    for (const jit::RecordedSum& sum : sums) {
+      Shape shape;
+      for (const Dim& size : sum.shape) shape.push_back(size.in_run(run.symbols));
+      collectives_.announce_sum(sum.dtype, shape, context_.sources().location(sum.span), has_failed);
+    }
+  } catch (const Failure&) {}  // the plan is launched already: the next wait for the device throws it
 }
 
 Tensor EngineRuntime::perform_collective(Op op, const Tensor& x, const Attrs& attrs, Span call) {
@@ -431,7 +457,9 @@ Tensor EngineRuntime::perform_collective(Op op, const Tensor& x, const Attrs& at
     const OpListeners::Pause pause(listeners());  // this op is what they have recorded
     return sum_of_moves(*this, contiguous, attrs.count.hint());
   }
-  return collectives_.perform(op_def(op), contiguous, without_symbols(attrs), where);
+  const Tensor result = collectives_.perform(op_def(op), contiguous, without_symbols(attrs), where);
+  if (collectives_.can_record_sums()) regions_.record_sums();
+  return result;
 }
 
 Tensor EngineRuntime::move(const Tensor& tensor, const Attrs& attrs) {

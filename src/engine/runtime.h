@@ -118,6 +118,8 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   std::optional<RegionObstacle> region_obstacle();
   std::unique_ptr<exec::Backend> open_device(Device device);
   Device find_device();
+  void announce_sums(std::span<const jit::RecordedSum> sums, const jit::Run& run, bool has_failed);
+  Tensor record_sum(const Tensor& x, const Attrs& attrs);
   jit::TraceSession* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
   jit::Tracing tracing();
   /// Lets runs be deferred while no `try` could catch their errors.

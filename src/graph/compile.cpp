@@ -59,6 +59,8 @@ constexpr Pass kPasses[] = {
      [](Graph graph, const PassContext& context) {
        return embed_producers(std::move(graph), context.device.branches_by_part);
      }},
+    {"start sums", "moves sums over ranks to where their operands are computed", Pass::Needs::nothing,
+     [](Graph graph, const PassContext&) { return start_sums_early(std::move(graph)); }},
 };
 
 bool is_wanted(const Pass& pass, const PassContext& context) {

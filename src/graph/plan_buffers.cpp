@@ -5,6 +5,8 @@
 #include <limits>
 #include <span>
 
+#include "graph/passes/passes.h"
+
 namespace tsl::graph {
 
 namespace {
@@ -30,6 +32,13 @@ bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out) {
       return false;
   }
   return true;
+}
+
+bool may_overwrite(const Plan& plan, const Kernel& kernel, uint32_t in, uint32_t out) {
+  if (kernel.kind != Template::op) return may_overwrite(kernel, in, out);
+  return sums_over_ranks(plan, kernel) && kernel.buffers[0] == in &&
+         std::count(kernel.buffers.begin(), kernel.buffers.end(), in) == 1 &&
+         reads_all_in_order(plan.graph, plan.graph[kernel.op_node].args[0]);
 }
 
 std::optional<Move> move_of(const Kernel& kernel) {
@@ -132,7 +141,7 @@ bool may_follow(const Plan& plan, const BufferUsers& users, uint32_t a, uint32_t
   // Kernels of one launch may run at the same time.
   if (writer == BufferUsers::kNoKernel || writer == BufferUsers::kSeveral || reader != writer) return false;
   return before.dtype == after.dtype && before.count.hint() == after.count.hint() &&
-         may_overwrite(plan.kernels[writer], a, b);
+         may_overwrite(plan, plan.kernels[writer], a, b);
 }
 
 /// Whether output `out` fits in the memory of input `in`.

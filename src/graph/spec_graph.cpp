@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "graph/dump.h"
+#include "graph/passes/passes.h"
 #include "graph/spec_rules.h"
 
 namespace tsl::graph {
@@ -82,6 +83,7 @@ bool has_arity(const NodeSubject& s) {
   if (s.node.is_input) return s.node.args.empty();
   if (s.node.has_parts()) return s.node.parts.within.size() == s.node.args.size();
   const int operands = static_cast<int>(s.node.args.size()) - s.node.epilogue.bias;
+  if (is_of_program(s.node) && operands == s.node.def().arity + 1) return is_of_program(s.producer(s.node.args.back()));
   return s.node.def().arity < 0 ? operands > 0 : s.node.def().arity == operands;
 }
 
@@ -212,7 +214,9 @@ bool is_listed(const NodeSubject& s) {
 constexpr NodeRule kNodeRules[] = {
     {"A node's op is in the op table.", [](const NodeSubject& s) { return s.node.op < Op::count_; }},
     {"Inputs, and no other nodes, are in the list of inputs.", is_listed},
-    {"A node has as many operands as its op takes; an input has none.", has_arity},
+    {"A node has as many operands as its op takes, and after them the one before it in the program's order; an input "
+     "has none.",
+     has_arity},
     {"An operand is computed before it is read.",
      [](const NodeSubject& s) { return all_tensors(s, [&](const Arg& arg) { return arg.node < s.id; }); }},
     {"Each of several results is a node, and only such nodes read an op that has them.", reads_results_apart},
@@ -372,8 +376,8 @@ struct UseSubject : NodeSubject {
 };
 
 constexpr Rule<UseSubject> kUseRules[] = {
-    {"After dead code, a node is an input, is read, is an output, or may fail.",
-     [](const UseSubject& s) { return s.is_used || s.node.is_input || s.node.may_fail(); }},
+    {"After dead code, a node is an input, is read, is an output, may fail, or is of the program's order.",
+     [](const UseSubject& s) { return s.is_used || s.node.is_input || s.node.may_fail() || is_of_program(s.node); }},
 };
 
 std::vector<bool> used_nodes(const Graph& graph) {

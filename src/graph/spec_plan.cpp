@@ -136,7 +136,7 @@ bool ends_before(const Plan& plan, const Uses& uses, uint32_t a, uint32_t b) {
   const bool is_alone = std::count_if(readers.begin(), readers.end(), in_launch) == 1 &&
                         std::count_if(writers.begin(), writers.end(), in_launch) == 1;
   return is_alone && readers.back() == writers.front() && before.dtype == after.dtype &&
-         before.count.hint() == after.count.hint() && may_overwrite(plan.kernels[writers.front()], a, b);
+         before.count.hint() == after.count.hint() && may_overwrite(plan, plan.kernels[writers.front()], a, b);
 }
 
 bool lives_as_long_as_it_is_used(const PlanBufferSubject& s) {

@@ -166,6 +166,7 @@ const char* name_of(SegmentEndKind kind) {
     case SegmentEndKind::other_device: return "another device";
     case SegmentEndKind::copy: return "copy to another device";
     case SegmentEndKind::too_many_nodes: return "too many nodes";
+    case SegmentEndKind::fallible: return "an op that may fail, after sums over ranks";
     case SegmentEndKind::end: return "end";
   }
   return "";

@@ -33,6 +33,7 @@ struct Run {
   std::vector<Scalar> symbols;  // by symbol id
   std::vector<OpaqueInput> opaque;
   std::vector<EffectOutcome> outcomes;  // of the effects, in order
+  bool records_sums = false;            // traces of this run record sums over ranks as nodes
 
   /// Returns a view of the tensor in a slot. `layout` starts at the slot's element (0, 0, …); its sizes may be symbols.
   Tensor view(size_t slot, const Layout& layout) const;

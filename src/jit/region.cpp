@@ -233,8 +233,7 @@ bool RegionCache::run(Segment& segment, const Entry& entry, Region& region, size
   const bool is_beside = effect && effect->order == EffectOrder::beside_errors;
   const bool may_defer = (segment.is_last || is_beside) && interface_of(segment).printed.empty();
   const size_t own_frames = entry.frame ? 1 : 0;
-  const bool done = run_plan(segment, run_, tracing_.devices.deferred_errors(),
-                             may_defer ? std::optional<size_t>(own_frames) : std::nullopt);
+  const bool done = tracing_.run_plan(segment, run_, may_defer ? std::optional<size_t>(own_frames) : std::nullopt);
   if (segment.plans && segment.plans->evicts()) warn_of_sizes(region);
   return done;
 }
@@ -319,6 +318,7 @@ void RegionCache::clear_run() {
 RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, std::vector<Segment*>& path,
                                           Value& result, uint32_t& exit) {
   clear_run();
+  run_.records_sums = records_sums_;
   bool failed = false;
   try {
     if (replay(region, entry, path, failed, result, exit)) {

@@ -121,6 +121,8 @@ class RegionCache {
   void tell_interpreted(const Function& function, const std::string& reason, std::string hint);
   /// Forgets the regions of a function and of its loops, or with null all: their next use is traced anew.
   void recompile(const Proto* function);
+  /// Records sums over ranks in all regions that are traced from now on, and traces known ones anew.
+  void record_sums();
   /// Calls visit(value) for each value and cell that the regions of a function and of its loops refer to.
   void each_reference(const Proto& function, const std::function<void(const Value&)>& visit) const;
   /// Frees the regions of a function and of its loops, none of which is running.
@@ -184,6 +186,7 @@ class RegionCache {
   Context& context_;
   std::unordered_map<const void*, RegionGroup> groups_;  // by Proto or Loop
   Run run_;                                              // of the running region; kept for its capacity
+  bool records_sums_ = false;
   TraceSession* trace_ = nullptr;
   TraceCounts counts_;
 };

@@ -126,8 +126,11 @@ TraceReason RegionCache::reason_for(const Region& region, const Entry& entry, co
   if (!reason.text.empty()) return std::move(reason);
   if (!at.next.empty()) reason.text = "another branch was taken";
   else if (!path.empty()) reason.text = "the rest of its path was evicted or not recorded";
-  else
-    reason.text = region.was_traced ? "it is tried again" : region.is_renewed ? "recompile() was called" : "first call";
+  else {
+    const char* const renewal =
+        records_sums_ ? "recompile() was called, or devices were linked" : "recompile() was called";
+    reason.text = region.was_traced ? "it is tried again" : region.is_renewed ? renewal : "first call";
+  }
   return std::move(reason);
 }
 

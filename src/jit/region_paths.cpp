@@ -1,5 +1,6 @@
 // Which trace paths of a region are evicted, and which regions are forgotten.
 #include <algorithm>
+#include <utility>
 
 #include "jit/region.h"
 
@@ -116,6 +117,10 @@ void RegionCache::recompile(const Proto* function) {
   }
   forget(function);
   for (const Loop& loop : function->loops) forget(&loop);
+}
+
+void RegionCache::record_sums() {
+  if (!std::exchange(records_sums_, true)) recompile(nullptr);
 }
 
 namespace {

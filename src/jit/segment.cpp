@@ -35,12 +35,12 @@ std::span<const char> donated_references(const Segment& segment, Run& run) {
 
 }  // namespace
 
-bool run_plan(Segment& segment, Run& run, exec::DeferredErrors& errors, std::optional<size_t> own_frames) {
-  if (!segment.plans) return true;
+PlanOutcome run_plan(Segment& segment, Run& run, exec::DeferredErrors& errors, std::optional<size_t> own_frames) {
+  if (!segment.plans) return PlanOutcome::done;
   const std::span<const char> donated = donated_references(segment, run);
   const size_t first = run.values.size();
   run.values.resize(first + segment.plans->output_count());
-  bool done = false;
+  PlanOutcome outcome = PlanOutcome::not_launched;
   try {
     const std::shared_ptr<exec::Executable>& plan = segment.plans->at(run.symbols);
     const exec::Inputs inputs(run.values.data(), segment.input_slots);
@@ -48,9 +48,9 @@ bool run_plan(Segment& segment, Run& run, exec::DeferredErrors& errors, std::opt
     if (std::optional<std::vector<CallSite>> calls = errors.begin(*plan, own_frames)) {
       const uint32_t number = plan->deferred_runs()->run_deferred(inputs, donated, run.symbols, outputs);
       errors.add({plan, segment.plans->device(), number, std::move(*calls), segment.failure_sites});
-      done = true;
+      outcome = PlanOutcome::done;
     } else {
-      done = !plan->run(inputs, donated, run.symbols, outputs);
+      outcome = plan->run(inputs, donated, run.symbols, outputs) ? PlanOutcome::failed : PlanOutcome::done;
     }
   } catch (const Failure& failure) {
     const bool is_defect = failure.error().name == ErrorName::device_defect && graph::enforces_specification();
@@ -58,8 +58,8 @@ bool run_plan(Segment& segment, Run& run, exec::DeferredErrors& errors, std::opt
     // Memory ran out before anything was overwritten. Running op by op may need less; if not, that op raises the error.
   } catch (const std::bad_alloc&) {  // as above
   }
-  if (!done) run.values.resize(first);
-  return done;
+  if (outcome != PlanOutcome::done) run.values.resize(first);
+  return outcome;
 }
 
 Scalar element(exec::Devices& devices, const Tensor& tensor) {

@@ -20,6 +20,13 @@ struct Read {
   Span span;            // where the program reads it
 };
 
+/// A sum over ranks that a plan makes.
+struct RecordedSum {
+  DType dtype = DType::f32;
+  Shape shape;
+  Span span;  // of its call
+};
+
 /// Data of the tree's owner for each segment: input sources, effects, the region's outputs.
 struct SegmentData {
   virtual ~SegmentData() = default;
@@ -42,19 +49,23 @@ struct Segment {
   uint32_t replays = 0;   // that have waited for `reads`
   /// Of the fallible nodes; null: there are none.
   std::shared_ptr<const exec::FailureSites> failure_sites;
+  std::vector<RecordedSum> sums;  // in the order of the program
   std::unique_ptr<SegmentData> interface;
   std::vector<std::unique_ptr<Segment>> next;  // possible successors; at most one has guards that hold
 };
+
+/// What became of a plan: it was not launched for want of memory, or has failed on its elements.
+enum class PlanOutcome : uint8_t { done, not_launched, failed };
 
 /// Whether the segment's guards hold in this run. Computes its symbols into run.symbols, which has end_symbol elements
 /// and contains the inputs already.
 bool guards_hold(const Segment& segment, Run& run);
 
 /// Runs the segment's plan and appends its outputs to the run. The outputs of a last segment may reuse the memory of
-/// donated inputs, since nothing reads them afterwards. Returns false if the plan failed without changing anything:
-/// interpreting the same code then raises the error. Throws a final Failure if something was changed.
+/// donated inputs, since nothing reads them afterwards. If the plan was not done, nothing has changed: interpreting the
+/// same code then raises the error. Throws a final Failure if something was changed.
 /// `own_frames`: frames of the region, if the error of a fallible op may be raised later; else the run waits.
-bool run_plan(Segment& segment, Run& run, exec::DeferredErrors& errors, std::optional<size_t> own_frames = {});
+PlanOutcome run_plan(Segment& segment, Run& run, exec::DeferredErrors& errors, std::optional<size_t> own_frames = {});
 
 /// Reads an element on the host.
 Scalar element(exec::Devices& devices, const Tensor& zero_dimensional);

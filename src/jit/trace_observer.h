@@ -47,7 +47,7 @@ struct TraceReason {
 };
 
 /// What a segment ends with.
-enum class SegmentEndKind : uint8_t { host_read, effect, other_device, copy, too_many_nodes, end };
+enum class SegmentEndKind : uint8_t { host_read, effect, other_device, copy, too_many_nodes, fallible, end };
 const char* name_of(SegmentEndKind kind);
 
 struct SegmentNote {

@@ -188,8 +188,13 @@ void TraceSession::record(const OpDef& op, std::span<const Operand> operands, co
   if (may_fail(op, types[0].dtype))
     failure_sites_.push_back(
         {recorder_->next_order(), tracing_.interpreter.calls(depth_, tracing_.interpreter.depth())});
+  const bool is_sum = op.traits.ordering == Ordering::program;
+  if (is_sum && last_sum_) inputs.emplace_back(last_sum_);
   element_writes_ += op.op == Op::assign_view && device.is_host() && element_count(attrs.view.shape).same(1);
   recorder_->record(op, inputs, attrs, types, origin, device, results);
+  if (!is_sum) return;
+  last_sum_ = results[0];
+  sums_.push_back({types[0].dtype, types[0].shape, origin.span});
 }
 
 /// Makes a view depend on symbols: a tensor with elements has a numeric layout, but a view of it that depends on
@@ -209,6 +214,10 @@ void TraceSession::watch(const Tensor& original, const Tensor& view) {
 void TraceSession::enter_device(Device device) {
   if (recorder_->is_empty() || recorder_->device() == device) return;
   end_segment({.kind = SegmentEndKind::other_device});
+}
+
+void TraceSession::end_sums() {
+  if (!sums_.empty()) end_segment({.kind = SegmentEndKind::fallible});
 }
 
 /// Copies a tensor to another device. The copy is an input of the next segment, so the original must be computed
@@ -311,6 +320,7 @@ void TraceSession::begin_segment() {
   printed_.clear();
   constants_.clear();
   failure_sites_.clear();
+  sums_.clear();
   first_symbol_ = static_cast<uint32_t>(symbols_->size());
   first_guard_ = symbols_->guards().size();
 }
@@ -347,6 +357,7 @@ void TraceSession::require_whole(const SegmentEnd& end) const {
 }
 
 void TraceSession::end_segment(const SegmentEnd& end) {
+  last_sum_ = {};
   if (state_ == TraceState::replaying) {  // computed already: only assigns slots to its values
     [[maybe_unused]] const Segment& segment = *path_[position_++];
     [[maybe_unused]] const Recorder::Cut cut = recorder_->cut(next_slot_);
@@ -379,6 +390,7 @@ void TraceSession::end_segment(const SegmentEnd& end) {
 std::unique_ptr<Segment> TraceSession::build_segment(const SegmentEnd& end) {
   auto segment = std::make_unique<Segment>();
   state_ = TraceState::cut;
+  last_sum_ = {};
   Recorder::Cut cut = recorder_->cut(next_slot_);
   segment->symbols = symbols_;
   segment->first_symbol = first_symbol_;
@@ -421,6 +433,8 @@ std::unique_ptr<Segment> TraceSession::build_segment(const SegmentEnd& end) {
   segment->interface = std::exchange(interface_, std::make_unique<SegmentInterface>());
   if (!failure_sites_.empty())
     segment->failure_sites = std::make_shared<exec::FailureSites>(std::exchange(failure_sites_, {}));
+  segment->sums = std::move(sums_);
+  sums_.clear();
   note_unused_results(cut.graph);
   if (cut.graph.size() > cut.graph.inputs().size()) {
     options_.segment = static_cast<uint32_t>(path_.size());
@@ -440,8 +454,15 @@ void TraceSession::note_unused_results(const graph::Graph& graph) {
 void TraceSession::compute(Segment& segment) {
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
   for (uint32_t id = 0; id < segment.end_symbol; ++id) run_.symbols[id] = symbols_->at(id).hint;
-  if (!run_plan(segment, run_, tracing_.devices.deferred_errors())) throw RestartTrace{};
+  if (!tracing_.run_plan(segment, run_)) throw RestartTrace{};
   state_ = TraceState::recording;
+}
+
+bool Tracing::run_plan(Segment& segment, Run& run, std::optional<size_t> own_frames) const {
+  const PlanOutcome outcome = jit::run_plan(segment, run, devices.deferred_errors(), own_frames);
+  if (!segment.sums.empty() && outcome != PlanOutcome::not_launched)
+    announce_sums(segment.sums, run, outcome == PlanOutcome::failed);
+  return outcome == PlanOutcome::done;
 }
 
 /// Prints the deferred output of a segment, after it has been computed.

@@ -2,6 +2,7 @@
 // segment has been computed.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,11 +40,16 @@ struct Tracing {
   Context& context;
   Interpreter& interpreter;
   exec::Devices& devices;
+  /// Tells the other ranks of the sums of a plan that was launched; `has_failed`: on its elements.
+  using AnnounceSums = std::function<void(std::span<const RecordedSum>, const Run&, bool has_failed)>;
+  AnnounceSums announce_sums;
   bool fast_numerics = false;  // kernels need not round between ops, where functions allow that
   const TraceObservers* observers = nullptr;
   std::shared_ptr<PlanBudget> plans = std::make_shared<PlanBudget>();
 
   bool observed() const { return observers && !observers->empty(); }
+  /// As jit::run_plan(); announces the plan's sums over ranks. Returns whether it was done.
+  bool run_plan(Segment& segment, Run& run, std::optional<size_t> own_frames = {}) const;
 };
 
 /// The place from which a region reads an input.
@@ -156,6 +162,11 @@ class TraceSession {
               const Origin& origin, Device device, std::span<Tensor> results);
   /// Called before an op is recorded. Ends the segment if the op is on another device.
   void enter_device(Device device);
+  /// Whether a sum over ranks is recorded as other ops are. If not, it is an effect.
+  bool records_sums() const { return run_.records_sums; }
+  /// Called before an op is recorded that may fail on its elements. Ends a segment with sums over ranks: they must not
+  /// be made again when the code is interpreted that has failed.
+  void end_sums();
   /// Copies a tensor to another device; the copy is contiguous.
   Tensor move(const Tensor& tensor, Device device);
   /// Called for every view that is made.
@@ -255,6 +266,8 @@ class TraceSession {
   std::vector<Error> warnings_;       // about this segment, shown once it is on the path
   std::vector<Value> printed_;        // in this segment
   exec::FailureSites failure_sites_;  // of this segment
+  std::vector<RecordedSum> sums_;     // in this segment
+  Tensor last_sum_;                   // of these, which the next one comes after
   std::vector<Entered> entered_;
   std::unordered_set<const Cell*> entered_cells_;
   std::vector<std::pair<TensorData*, Tensor>> constants_;  // of this segment: with elements -> deferred

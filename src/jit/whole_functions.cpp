@@ -29,6 +29,7 @@ std::string reason_for(SegmentEndKind kind) {
     case SegmentEndKind::other_device: return "this runs on another device";
     case SegmentEndKind::copy: return "what it has computed moves to another device";
     case SegmentEndKind::too_many_nodes: return "it has too many ops for one piece";
+    case SegmentEndKind::fallible: return "this may fail, after sums over ranks";
     case SegmentEndKind::end: break;
   }
   return "it ends";
@@ -41,6 +42,7 @@ std::string hint_for(SegmentEndKind kind, const std::string& function) {
     case SegmentEndKind::effect: return fmt::format("call it before or after {}", function);
     case SegmentEndKind::other_device:
     case SegmentEndKind::copy: return fmt::format("move tensors before or after the call of {}", function);
+    case SegmentEndKind::fallible: return fmt::format("move it in front of them, or out of {}", function);
     case SegmentEndKind::too_many_nodes:
     case SegmentEndKind::end: break;
   }

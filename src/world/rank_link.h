@@ -36,6 +36,9 @@ class RankLink {
   virtual bool sum(std::string_view /*dtype*/, const std::byte* /*from*/, std::byte* /*to*/, uint64_t /*count*/) {
     return false;
   }
+  /// Whether sums of a dtype are only enqueued, and count what they need on the device: then a device may record one in
+  /// a graph and repeat it.
+  virtual bool can_record_sum(std::string_view /*dtype*/) const { return false; }
   /// Ends what waits on the device for other ranks, from another thread. Nothing can be exchanged any more.
   virtual void cut() = 0;
   /// Returns why the link has failed by itself; "": it has not. From another thread.

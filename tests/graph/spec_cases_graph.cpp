@@ -95,7 +95,17 @@ struct GraphCase {
 const GraphCase kNodeCases[] = {
     {"A node's op is in the op table.", [](Graph& g) { exponential(g).op = Op::count_; }},
     {"Inputs, and no other nodes, are in the list of inputs.", [](Graph& g) { exponential(g).is_input = true; }},
-    {"A node has as many operands as its op takes; an input has none.", [](Graph& g) { exponential(g).args.clear(); }},
+    {"A node has as many operands as its op takes, and after them the one before it in the program's order; an input "
+     "has "
+     "none.",
+     [](Graph& g) { exponential(g).args.clear(); }},
+    {"A node has as many operands as its op takes, and after them the one before it in the program's order; an input "
+     "has "
+     "none.",
+     [](Graph& g) {
+       const NodeId x = input(g, kShape);
+       give(g, add(g, Op::sum_ranks, {read(g, x), read(g, x)}));  // an input has no place in that order
+     }},
     {"An operand is computed before it is read.", [](Graph& g) { exponential(g).args[0].node = 1; }},
     {"Each of several results is a node, and only such nodes read an op that has them.",
      [](Graph& g) { give(g, add(g, Op::exp, {read(g, sorted(g))})); }},
@@ -260,7 +270,7 @@ const GraphCase kOpCases[] = {
        exponential(g);
        g.outputs[0].layout.offset = 3;
      }},
-    {"After dead code, a node is an input, is read, is an output, or may fail.",
+    {"After dead code, a node is an input, is read, is an output, may fail, or is of the program's order.",
      [](Graph& g) { add(g, Op::exp, {read(g, input(g, kShape))}); }},
 };
 

@@ -7,6 +7,7 @@
 #include "backend/cuda/libraries/libraries.h"
 #include "backend/cuda/nvtx.h"
 #include "backend/cuda/ranks/links.h"
+#include "backend/cuda/ranks/sum_kernel.h"
 #include "backend/cuda/streams.h"
 #include "base/error.h"
 #include "tensor/limits.h"
@@ -94,7 +95,9 @@ class CudaBackend : public exec::Backend {
   void activate() override { gpu_.device.make_current(); }
   exec::Streams* streams() override { return &streams_; }
   std::unique_ptr<world::RankLink> link_ranks(world::Ranks& ranks, std::string& missing) override {
-    return cuda::link_ranks(gpu_, ranks, missing);
+    std::unique_ptr<world::RankLink> link = cuda::link_ranks(gpu_, ranks, missing);
+    if (link) gpu_.rows.add(sum_rows(*link));
+    return link;
   }
 
   std::string hardware() const override { return gpu_.device.properties().name; }

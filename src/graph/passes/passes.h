@@ -1,4 +1,5 @@
-// The passes on graphs. Each returns a new graph, whose nodes are reachable from its outputs or fallible.
+// The passes on graphs. Each returns a new graph, whose nodes are reachable from its outputs, fallible, or of the
+// program's order.
 #pragma once
 
 #include <functional>
@@ -17,8 +18,13 @@ bool reads_all_in_order(const Graph& graph, const Arg& arg);
 /// bytes.
 Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols, const SizeLimits& limits);
 
-/// Removes nodes that nothing uses, except fallible ones, whose errors are effects. Calls `eliminated` for each removed
-/// node.
+/// Whether a node's op is performed once in each run, in the order of the program.
+inline bool is_of_program(const Node& node) {
+  return !node.is_input && node.def().traits.ordering == Ordering::program;
+}
+
+/// Removes nodes that nothing uses, except those of the program's order, and fallible ones, whose errors are effects.
+/// Calls `eliminated` for each removed node.
 Graph dead_code(Graph graph, const std::function<void(const Node&)>& eliminated = nullptr);
 
 /// Decomposes each logsumexp over at most one block of the reduction order, so that every template can run it and it
@@ -59,5 +65,9 @@ Graph view_parts(Graph graph, bool branches = false);
 /// Computes elementwise producers that only parts read in the kernels of those parts, if they are cheap or `branches`
 /// makes them run once per element.
 Graph embed_producers(Graph graph, bool branches = false);
+
+/// Puts sums over ranks, and what they alone need, where their operands are ready, so that they run beside what comes
+/// after.
+Graph start_sums_early(Graph graph);
 
 }  // namespace tsl::graph

@@ -252,10 +252,12 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     if (!step.launcher) step.launcher = make_launcher(is_recordable ? wanted_graphs() : GraphState::off);
     step.units.push_back(units_.size());
     LaunchUse& use = uses_[launch];
-    if (library->workspace_bytes() <= Gpu::kWorkspaceBytes) {
+    const graph::Node& node = plan_.graph[plan_.kernels[plan_.launches[launch][0]].op_node];
+    const bool is_beside_others = node.def().traits.ordering == Ordering::program;  // and shares no workspace with them
+    if (!is_beside_others && library->workspace_bytes() <= Gpu::kWorkspaceBytes) {
       use.workspace = library_count_++ % Gpu::kWorkspaces;
       if (library->workspace_bytes() > 0) gpu_.workspace(*use.workspace);  // now, since runs must not allocate it
-    } else {
+    } else if (!is_beside_others) {
       use.scratch = true;
       scratch_bytes_ = std::max(scratch_bytes_, library->workspace_bytes());
     }

@@ -157,6 +157,8 @@ class PeerLink final : public world::RankLink {
     return true;
   }
 
+  bool can_record_sum(std::string_view dtype) const override { return summed_bytes(dtype) > 0; }
+
   void cut() override { *cut_ = 1; }
   std::string problem() override { return ""; }
 
