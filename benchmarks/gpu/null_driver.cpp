@@ -4,6 +4,7 @@
 //   NULL_DRIVER_CUDA=12040      the CUDA version of the driver (default 13000: 13.0)
 //   NULL_DRIVER_COMPUTE=75      the compute capability (default 90)
 //   NULL_DRIVER_COUNT=2         how many there are (default 1)
+//   NULL_DRIVER_PEERS=1         processes share memory, as it seems
 //   NULL_DRIVER_MEMORY=N        the bytes of memory (default 8 GiB), which must be virtual memory of the host only
 #include <cuda.h>
 #include <sys/mman.h>
@@ -130,9 +131,10 @@ CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, si
   for (size_t i = 0; i < height; ++i) memset(static_cast<char*>(host(to)) + i * pitch, value, width);
   return CUDA_SUCCESS;
 }
-// No process reaches another one's memory.
-CUresult cuIpcGetMemHandle(CUipcMemHandle*, CUdeviceptr) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult cuIpcOpenMemHandle(CUdeviceptr*, CUipcMemHandle, unsigned) { return CUDA_ERROR_NOT_SUPPORTED; }
+// No process reaches another one's memory, of which kernels alone make use.
+CUresult shared() { return setting("NULL_DRIVER_PEERS", 0) != 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED; }
+CUresult cuIpcGetMemHandle(CUipcMemHandle*, CUdeviceptr) { return shared(); }
+CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle, unsigned) { return *address = 16, shared(); }
 CUresult cuIpcCloseMemHandle(CUdeviceptr) { return CUDA_ERROR_NOT_SUPPORTED; }
 CUresult cuMemGetInfo(size_t* free, size_t* total) { return *free = *total = memory(), CUDA_SUCCESS; }
 

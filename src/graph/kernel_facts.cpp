@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/passes/passes.h"
 #include "graph/reach.h"
 
 namespace tsl::graph {
@@ -157,11 +158,16 @@ uint64_t products_of_convolution(const Node& node) {
   return elements(windows) * depth;
 }
 
+/// Returns the operands whose elements a node reads: without the one before it in the program's order.
+std::span<const Arg> elements_read(const Node& node) {
+  return std::span(node.args).first(is_of_program(node) ? 1 : node.args.size());
+}
+
 /// Adds the work of an op with a kernel of its own.
 void add_work(const Plan& plan, const Kernel& kernel, KernelFacts& facts) {
   const Node& node = plan.graph[kernel.op_node];
   std::map<NodeId, DistinctElements> read;
-  for (const Arg& arg : node.args) {
+  for (const Arg& arg : elements_read(node)) {
     if (arg.is_tensor()) read[arg.node].add(arg.layout);
   }
   for (const auto& [id, operand] : read) facts.bytes += operand.count() * size_of(plan.graph[id].dtype);
@@ -288,7 +294,7 @@ std::string types_of(const Plan& plan, const Kernel& kernel) {
   const std::set<NodeId> own(kernel.nodes.begin(), kernel.nodes.end());
   std::set<NodeId> seen;
   const auto read = [&](const Node& node) {
-    for (const Arg& arg : node.args) {
+    for (const Arg& arg : elements_read(node)) {
       if (!arg.is_tensor() || own.count(arg.node) > 0 || !seen.insert(arg.node).second) continue;
       add(reads, type_of(plan.graph[arg.node].dtype, plan.graph[arg.node].shape));
     }

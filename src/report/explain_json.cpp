@@ -27,6 +27,7 @@ Json json_of(const GroupRecord& group);
 Json json_of(const MissedFusion& missed);
 Json json_of(const RecomputeRecord& recompute);
 Json json_of(const KernelRecord& kernel);
+Json json_of(const SumRecord& sum);
 Json json_of(const SpecialisationRecord& specialisation);
 Json json_of(const RegionRecord& region);
 
@@ -130,6 +131,10 @@ Json json_of(const KernelRecord& kernel) {
           {"prediction", json_of(kernel.prediction)}};
 }
 
+Json json_of(const SumRecord& sum) {
+  return {{"op", json_of(sum.op)}, {"type", sum.type}, {"bytes", sum.bytes}, {"beside", sum.beside}};
+}
+
 Json json_of(const SpecialisationRecord& s) {
   const MemoryRecord& m = s.memory;
   return {{"name", s.name},
@@ -142,6 +147,7 @@ Json json_of(const SpecialisationRecord& s) {
           {"groups", list_of(s.groups)},
           {"not_fused", list_of(s.missed)},
           {"kernels", list_of(s.kernels)},
+          {"sums", list_of(s.sums)},
           {"device_graph",
            {{"calls", s.device_graph.calls},
             {"made", s.device_graph.made},

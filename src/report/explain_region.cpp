@@ -148,6 +148,10 @@ void write_specialisation(ExplainWriter& to, const RegionRecord& region, const S
     return to.warn("constant: ") +
            fmt::format("{} computes the same in every run; {}", kernel->symbol, to.list_of(kernel->ops));
   });
+  to.list(2, s.sums, limits.kernels, [](const SumRecord& sum) {
+    return fmt::format("sum over ranks: {}, {}; of the launches after it {} need not wait for it; {}", sum.type,
+                       bytes_text(sum.bytes), sum.beside, to_string(sum.op));
+  });
   to.list(2, s.groups, limits.groups, [&](const GroupRecord& group) {
     return fmt::format("group {} {}: {}", group.kind, group.loops, to.list_of(group.ops));
   });

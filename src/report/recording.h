@@ -142,6 +142,14 @@ struct RecomputeRecord {
   std::string decision;
 };
 
+/// A sum over ranks that a plan makes.
+struct SumRecord {
+  OpRecord op;
+  std::string type;  // "bf16[7087872]"
+  uint64_t bytes = 0;
+  uint32_t beside = 0;  // later launches of the plan, before the first that needs the sum
+};
+
 struct MemoryRecord {
   uint64_t arena = 0;        // bytes for all temporaries
   uint64_t temporaries = 0;  // bytes of all temporaries, if none shared memory
@@ -176,6 +184,7 @@ struct SpecialisationRecord {
   std::vector<GroupRecord> groups;
   std::vector<MissedFusion> missed;
   std::vector<KernelRecord> kernels;
+  std::vector<SumRecord> sums;
   MemoryRecord memory;
   DeviceGraphRecord device_graph;
   std::string graphviz;

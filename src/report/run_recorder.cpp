@@ -8,6 +8,7 @@
 #include "base/intern.h"
 #include "graph/dump.h"
 #include "graph/kernel_facts.h"
+#include "graph/plan_steps.h"
 #include "jit/guard_notes.h"
 #include "report/dump_format.h"
 #include "report/plan_json.h"
@@ -224,6 +225,27 @@ void RunRecorder::on_fusion(const graph::PlanOptions& options, const graph::Grap
   }
 }
 
+namespace {
+
+/// Counts the launches between a sum over ranks and the first that reads it, without other sums.
+uint32_t launches_beside(const graph::Plan& plan, uint32_t sum) {
+  const auto is_sum = [&](uint32_t k) { return graph::sums_over_ranks(plan, plan.kernels[k]); };
+  const auto needs = [&](uint32_t k) {
+    const std::vector<uint32_t>& buffers = plan.kernels[k].buffers;
+    return !is_sum(k) && std::find(buffers.begin(), buffers.end(), plan.kernels[sum].buffers.back()) != buffers.end();
+  };
+  uint32_t beside = 0;
+  bool is_after = false;
+  for (const std::vector<uint32_t>& launch : plan.launches) {
+    if (is_after && std::any_of(launch.begin(), launch.end(), needs)) break;
+    beside += is_after && !is_sum(launch[0]);
+    is_after |= launch[0] == sum;
+  }
+  return beside;
+}
+
+}  // namespace
+
 void RunRecorder::on_plan(const graph::Plan& plan) {
   SpecialisationRecord* to = current(plan.options);
   if (!to) return;
@@ -240,6 +262,13 @@ void RunRecorder::on_plan(const graph::Plan& plan) {
   to->memory.arena = plan.arena_bytes;
   to->memory.donations = static_cast<uint32_t>(
       std::count_if(plan.donors.begin(), plan.donors.end(), [](const auto& inputs) { return !inputs.empty(); }));
+  for (uint32_t k = 0; k < plan.kernels.size(); ++k) {
+    if (!graph::sums_over_ranks(plan, plan.kernels[k])) continue;
+    const graph::Buffer& summed = plan.buffers[plan.kernels[k].buffers.back()];
+    const graph::Node& node = plan.graph[plan.kernels[k].op_node];
+    to->sums.push_back({op_of(node), fmt::format("{}{}", name_of(node.dtype), to_string(node.shape)),
+                        static_cast<uint64_t>(summed.count.hint()) * size_of(summed.dtype), launches_beside(plan, k)});
+  }
   if (plan.graph.size() <= kMaxNodes) to->stages.push_back({"plan", dump(plan)});
 }
 

@@ -31,6 +31,39 @@ print(map(fn(y) = y.tolist(), moved(x)))
 MOVED = "[[2.0, 5.0], [2.0, 5.0], []]"
 
 
+# Sums that plans make: of the first call, before the devices are linked, none. What kernels would write is not there.
+SUMS = """import parallel
+import world
+let x = ones([4])
+fn loss_of(p, x) = mean((x * p.a + p.b) ** 2)
+@compile fn step(p, x) {
+  let (loss, g) = parallel.value_and_grad(loss_of)(p, x)
+  return tree_map(fn(p, g) = p - 0.1 * g, p, g)
+}
+@compile fn looked(x, i) = take(world.all_sum(x), i)
+@compile fn ignored(x) {
+  world.all_sum(x * 2.0)
+  return x + 1.0
+}
+fn graphs(f) {
+  for i in 0..4 { f() }
+  let before = counters().graph_launches
+  f()
+  return counters().graph_launches - before
+}
+let p = {a: tensor(1.0), b: ones([4])}
+print(graphs(fn() = step(p, x)), graphs(fn() = looked(x, tensor([1]))), graphs(fn() = ignored(x)))
+if world.rank == 0 { print(explain(all: true)) }
+"""
+PASSED_ALONE = """import world
+let x = ones([4])
+@compile fn both(x) = world.all_sum(x * 2.0) + world.all_sum(x + 1.0)
+for i in 0..3 { both(x) }
+both(ones([4 + world.rank]))
+print(both(x).tolist())
+"""
+
+
 class Ranks:
     def __init__(self, program, driver, nccl):
         self.program, self.folders = program, [driver, nccl]
@@ -61,6 +94,22 @@ def check_moves(ranks, script, check):
         check(f"moves {name}", code == 0 and first == f"cuda:0 {MOVED}", f"{code}\n{out}{err}")
         check(f"moves {name}, later", others[-2:] == ["[1.0, 5.0]", MOVED], out)
         check(f"moves {name}, note", err == "" if not said else err.startswith(note) and said in err, err)
+
+
+def check_sums(ranks, script, check):
+    """Sums over ranks of compiled code are nodes of its plan, where kernels make them: one graph, as of one rank."""
+    script.write_text(SUMS)
+    code, out, err = ranks.run(script, NULL_DRIVER_PEERS="1")
+    check("sums in plans", code == 0 and out.startswith("1 2 1\n"), f"{code}\n{out[:500]}{err}")
+    text = "sum over ranks: f32[5], 20 bytes; of the launches after it 0 need not wait for it; sum_ranks ("
+    check("sums in plans, explained", text in out and "recompile() was called, or devices were linked" in out, out)
+    for link in ("nccl", "host"):  # their sums are exchanges, which the host enqueues between plans
+        code, out, err = ranks.run(script, NULL_DRIVER_PEERS="1", TSL_RANK_LINK=link)
+        check(f"sums by {link}", code == 0 and int(out.split()[0]) > 1 and "sum over ranks:" not in out, f"{code}\n{out[:500]}{err}")
+    script.write_text(PASSED_ALONE)
+    code, _, err = ranks.run(script, NULL_DRIVER_PEERS="1")
+    check("sums in plans differ", code == 1 and "rank 0 calls `sum_ranks f32[4] on a device` at" in err
+          and "rank 1 calls `sum_ranks f32[5] on a device` at" in err, err)
 
 
 def check_names(ranks, script, check):
@@ -108,6 +157,7 @@ def main():
         os.environ["TSL_CACHE_DIR"] = folder
         ranks, script = Ranks(*sys.argv[1:4]), pathlib.Path(folder, "ranks.tsl")
         check_moves(ranks, script, check)
+        check_sums(ranks, script, check)
         check_names(ranks, script, check)
         check_faults(ranks, script, check)
     print("ranks on devices:", f"{len(failed)} failed" if failed else "passed")
