@@ -1,7 +1,7 @@
 #include "backend/cuda/ranks/agreement.h"
 
 #include <algorithm>
-#include <utility>
+#include <optional>
 #include <vector>
 
 #include "backend/cuda/driver/memory.h"
@@ -15,12 +15,8 @@ std::string first_problem(world::Ranks& ranks, const std::string& own) {
 }
 
 uint64_t summed_bytes(std::string_view dtype) {
-  constexpr std::pair<std::string_view, uint64_t> kTypes[] = {
-      {"u8", 1}, {"i8", 1}, {"i16", 2}, {"i32", 4}, {"i64", 8}, {"f16", 2}, {"bf16", 2}, {"f32", 4}, {"f64", 8}};
-  for (const auto& [name, bytes] : kTypes) {
-    if (name == dtype) return bytes;
-  }
-  return 0;
+  const std::optional<DType> type = dtype_named(dtype);
+  return type && *type != DType::boolean ? static_cast<uint64_t>(size_of(*type)) : 0;
 }
 
 void copy_own(Device& device, int rank, std::span<const world::Piece> sent, std::span<const world::Piece> received) {

@@ -11,7 +11,7 @@ TEST_CASE("exchanges and sums over peer memory compile") {
   const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc(why);
   if (!nvrtc) TSL_SKIP(why);
   std::vector<CudaKernel> kernels = {peer_exchange_kernel()};
-  for (const char* const dtype : {"i8", "bf16", "f64"}) {
+  for (const char* const dtype : {"i8", "u64", "bf16", "f64"}) {
     kernels.push_back(peer_sum_kernel(dtype));
     kernels.push_back(row_sum_kernel(dtype));
   }
