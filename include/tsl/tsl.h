@@ -235,6 +235,9 @@ TSL_API tsl_status tsl_engine_create(const tsl_config* config, tsl_engine* engin
  * Writes the reports that its options ask for first: tsl_write_reports(). If that fails, the engine ends all the same,
  * and tsl_get_error() of this thread takes {0}. Must not be called from a function that the engine calls. */
 TSL_API tsl_status tsl_engine_destroy(tsl_engine engine);
+/* Keep an address of the host for an engine, where its native functions find it; NULL before it is set. */
+TSL_API tsl_status tsl_engine_set_user(tsl_engine engine, void* user);
+TSL_API tsl_status tsl_engine_get_user(tsl_engine engine, void** user);
 
 /* Ends the tsl_run() or tsl_call() that is running, or else the next one, with TSL_INTERRUPT, which no script can
  * catch. May be called from any thread and from a signal handler, but not while tsl_engine_destroy() runs. An op that
@@ -381,6 +384,11 @@ TSL_API tsl_status tsl_new_map(tsl_engine engine, const tsl_value* keys, const t
 TSL_API tsl_status tsl_retain(tsl_engine engine, tsl_value value, tsl_value* result);
 /* Releases a handle. {0} is no error here. */
 TSL_API tsl_status tsl_release(tsl_engine engine, tsl_value value);
+/* Begins a scope: tsl_scope_end() releases all handles that calls have returned since, but for `kept` ({0}: for none),
+ * which is of the scope around it. Scopes nest. Each handle takes 8 bytes until the scope ends, also if it is released
+ * before. TSL_MISUSE if no scope has begun. */
+TSL_API tsl_status tsl_scope_begin(tsl_engine engine);
+TSL_API tsl_status tsl_scope_end(tsl_engine engine, tsl_value kept);
 
 TSL_API tsl_status tsl_get_kind(tsl_engine engine, tsl_value value, tsl_kind* kind);
 /* Read a number. A tensor of rank 0 counts as its element, for which the call waits: of bools as a bool, of ints as an

@@ -7,13 +7,12 @@ import sys
 from ctypes import addressof, byref, c_bool, c_char, c_double, c_int, c_int64, c_size_t, c_ssize_t, c_void_p, sizeof
 
 from . import _dlpack, _library as lib, _operators
-from ._memory import Buffer, NoBuffer, held, hold, no_dtype, no_value, release_held
+from ._memory import Buffer, NoBuffer, held, hold, no_dtype, no_value, release_held, require_numbers
 from ._references import EngineBase, Use, refuse
 from ._signals import watched
 from ._values import Function, Tensor, Value
 
 _calls = lib.calls
-_NO_STRING = lib.String(None, 0)
 
 
 class Engine(EngineBase):
@@ -75,7 +74,7 @@ class Engine(EngineBase):
         if progress:
             self._progress = config.progress = self._writer(progress, "progress")
         if load_module:
-            _require_callable(load_module, "load_module")
+            lib.require_callable(load_module, "load_module")
             self._load_module = config.load_module = self._loader(load_module)
         self._check(_calls.engine_create(byref(config), byref(self._handle)))
         self._hold(self._handle)
@@ -167,13 +166,13 @@ class Engine(EngineBase):
         """
         if function is None:
             return lambda decorated: self.define(signature, decorated, doc, pure=pure, derivative=derivative)
-        _require_callable(function, "function")
+        lib.require_callable(function, "function")
         info = lib.FunctionInfo()
         self._check(_calls.function_init_sized(byref(info), sizeof(info)))
         (info.signature, _held), (info.doc, _held_too) = lib.string(signature, "signature"), lib.string(doc, "doc")
         info.call, info.is_pure = self._native(function), pure
         if derivative:
-            _require_callable(derivative, "derivative")
+            lib.require_callable(derivative, "derivative")
             info.derivative = self._native(derivative)
         self._do(_calls.define_function, byref(info))
         self._functions.append(info)  # which refers to both
@@ -416,7 +415,7 @@ class Engine(EngineBase):
         return lib.LoadModule(load)
 
     def _writer(self, write, what):
-        _require_callable(write, what)
+        lib.require_callable(write, what)
 
         def written(_user, text):
             try:
@@ -513,6 +512,7 @@ class Engine(EngineBase):
             else:
                 buffer = Buffer(source)
         except NoBuffer:
+            require_numbers(source)
             if not hasattr(source, "__dlpack__"):
                 array = source.__array__() if hasattr(source, "__array__") else source  # pandas and its kin
                 if type(array) is type(source):
@@ -593,8 +593,3 @@ class Engine(EngineBase):
 
     def _key(self, record, index):
         return self._text(_calls.get_key, record, index)
-
-
-def _require_callable(function, what):
-    if not callable(function):
-        raise TypeError(f"{what} must be callable, and {type(function).__name__} is not")

@@ -68,6 +68,12 @@ def integer(number):
     return number
 
 
+def require_callable(function, what):
+    """Refuses what cannot be called."""
+    if not callable(function):
+        raise TypeError(f"{what} must be callable, and {type(function).__name__} is not")
+
+
 def options(given):
     """Makes an array of Option of a dict, and what must outlive it. True and False are "on" and "off"."""
     texts = []
@@ -130,6 +136,8 @@ FUNCTIONS = {
     "config_init_sized": [POINTER(Config), c_size_t],
     "engine_create": [POINTER(Config), POINTER(EngineHandle)],
     "engine_destroy": [_ENGINE],
+    "engine_set_user": [_ENGINE, c_void_p],
+    "engine_get_user": [_ENGINE, POINTER(c_void_p)],
     "interrupt": [_ENGINE],
     "cancel_interrupt": [_ENGINE],
     "run": [_ENGINE, String, String, _RESULT],
@@ -170,6 +178,8 @@ FUNCTIONS = {
     "new_map": [_ENGINE, _VALUES, _VALUES, c_size_t, _RESULT],
     "retain": [_ENGINE, _VALUE, _RESULT],
     "release": [_ENGINE, _VALUE],
+    "scope_begin": [_ENGINE],
+    "scope_end": [_ENGINE, _VALUE],
     "get_kind": [_ENGINE, _VALUE, POINTER(c_int)],
     "get_bool": [_ENGINE, _VALUE, POINTER(c_bool)],
     "get_int": [_ENGINE, _VALUE, POINTER(c_int64)],

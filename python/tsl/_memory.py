@@ -36,6 +36,12 @@ def no_dtype(source, name):
     return TypeError(f"TSL has no dtype like {name} (it has {known}): convert the array first")
 
 
+def require_numbers(source):
+    """Refuses arrays of times, objects, texts and structs, which DLPack would refuse in words of its own."""
+    if getattr(getattr(source, "dtype", None), "kind", "") in tuple("MmOSUV"):
+        raise no_dtype(source, "") from None
+
+
 def no_value(source):
     """Returns the error for an object that is no value of TSL."""
     if callable(source):

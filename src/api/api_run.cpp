@@ -159,7 +159,12 @@ tsl_status tsl_set(tsl_engine engine, tsl_string name, tsl_value value) {
 
 tsl_status tsl_call(tsl_engine engine, tsl_value function, const tsl_value* arguments, size_t count,
                     tsl_value* result) {
-  return tsl_call_named(engine, function, arguments, count, nullptr, 0, result);
+  return run_call(engine, [&](Host& host) {
+    const Value callee = host.value(function, "function");
+    Arguments args(host, arguments, count);
+    Value value = host.engine().call_from_host(callee, args.span());
+    if (result) host.put(result, std::move(value));
+  });
 }
 
 tsl_status tsl_call_numbers(tsl_engine engine, tsl_value function, const double* arguments, size_t count,

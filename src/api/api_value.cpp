@@ -161,9 +161,18 @@ tsl_status tsl_retain(tsl_engine engine, tsl_value value, tsl_value* result) {
 
 tsl_status tsl_release(tsl_engine engine, tsl_value value) {
   return run_call(engine, [=](Host& host) {
-    if (value.id == 0) return;
-    host.value(value, "value");
-    host.handles().release(value);
+    if (value.id != 0 && !host.handles().release(value)) host.value(value, "value");  // which says what is wrong
+  });
+}
+
+tsl_status tsl_scope_begin(tsl_engine engine) {
+  return run_call(engine, [](Host& host) { host.handles().begin_scope(); });
+}
+
+tsl_status tsl_scope_end(tsl_engine engine, tsl_value kept) {
+  return run_call(engine, [=](Host& host) {
+    if (kept.id != 0) host.value(kept, "kept");
+    if (!host.handles().end_scope(kept)) throw Misuse{"no scope has begun"};
   });
 }
 
@@ -188,6 +197,7 @@ tsl_status tsl_get_int(tsl_engine engine, tsl_value value, int64_t* result) {
 }
 
 double tsl::api::number_of(Host& host, const Value& value, const char* expected) {
+  if (value.is(Tag::real)) return value.real();
   const Value v = element_of(host, value);
   if (!v.is_number()) wrong_kind(v, expected);
   return v.is(Tag::real) ? v.real() : static_cast<double>(v.integer());

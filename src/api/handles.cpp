@@ -4,10 +4,6 @@
 
 namespace tsl::api {
 
-tsl_value Handles::handle_of(uint32_t slot) const {
-  return {engine_ | uint64_t{slots_[slot].generation} << kGenerationShift | slot};
-}
-
 tsl_value Handles::add(Value value) {
   uint32_t slot = slots_[0].next_free;
   if (slot == 0) {
@@ -19,13 +15,22 @@ tsl_value Handles::add(Value value) {
   }
   slots_[slot].value = std::move(value);
   slots_[slot].is_used = true;
-  return handle_of(slot);
+  const tsl_value handle = handle_of(slot);
+  if (!scopes_.empty()) scoped_.push_back(handle);
+  return handle;
 }
 
-const Value* Handles::find(tsl_value handle) const {
-  const auto slot = static_cast<uint32_t>(handle.id & kSlotMask);
-  if (slot == 0 || slot >= slots_.size() || !slots_[slot].is_used || handle.id != handle_of(slot).id) return nullptr;
-  return &slots_[slot].value;
+bool Handles::end_scope(tsl_value kept) {
+  if (scopes_.empty()) return false;
+  const size_t begin = scopes_.back();
+  const std::vector<tsl_value> ended(scoped_.begin() + static_cast<ptrdiff_t>(begin), scoped_.end());
+  scopes_.pop_back();
+  scoped_.resize(begin);
+  for (const tsl_value each : ended) {
+    if (each.id != kept.id) release(each);
+    else if (!scopes_.empty()) scoped_.push_back(each);
+  }
+  return true;
 }
 
 bool Handles::release(tsl_value handle) {

@@ -19,12 +19,21 @@ class Handles {
   /// Takes over a value. Throws Failure (limit) beyond 16 million handles.
   tsl_value add(Value value);
   /// Returns the value of a handle; null if it is none of this engine's, or released. Valid until the next add().
-  const Value* find(tsl_value handle) const;
+  const Value* find(tsl_value handle) const {
+    const auto slot = static_cast<uint32_t>(handle.id & kSlotMask);
+    if (slot == 0 || slot >= slots_.size() || !slots_[slot].is_used || handle.id != handle_of(slot).id) return nullptr;
+    return &slots_[slot].value;
+  }
   /// Puts another value in place of that of a handle, which must be valid.
   void replace(tsl_value handle, Value value) { slots_[handle.id & kSlotMask].value = std::move(value); }
   /// Releases a handle. Returns whether it was one.
   bool release(tsl_value handle);
   void clear() { slots_.clear(); }
+
+  /// Begins a scope: end_scope() releases the handles that are added until then, but for `kept`, which goes to the
+  /// scope around it. Returns whether there was one.
+  void begin_scope() { scopes_.push_back(scoped_.size()); }
+  bool end_scope(tsl_value kept);
 
  private:
   static constexpr int kEngineShift = 40, kGenerationShift = 24;
@@ -37,10 +46,14 @@ class Handles {
     uint32_t next_free = 0;
   };
 
-  tsl_value handle_of(uint32_t slot) const;
+  tsl_value handle_of(uint32_t slot) const {
+    return {engine_ | uint64_t{slots_[slot].generation} << kGenerationShift | slot};
+  }
 
   const uint64_t engine_;
-  std::vector<Slot> slots_{1};  // slot 0 heads the list of free ones
+  std::vector<Slot> slots_{1};     // slot 0 heads the list of free ones
+  std::vector<tsl_value> scoped_;  // the handles of all scopes, also those that have been released
+  std::vector<size_t> scopes_;     // where each begins in scoped_
 };
 
 }  // namespace tsl::api

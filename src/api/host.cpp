@@ -185,11 +185,8 @@ Host* Host::find(tsl_engine handle) {
   return entry.host.load(std::memory_order_relaxed);
 }
 
-const Value& Host::value(tsl_value handle, std::string_view argument) const {
-  const Value* value = handles_.find(handle);
-  if (!value)
-    throw Misuse{fmt::format("'{}' is no value of this engine: it is null, released, or another engine's", argument)};
-  return *value;
+void Host::refuse_handle(std::string_view argument) {
+  throw Misuse{fmt::format("'{}' is no value of this engine: it is null, released, or another engine's", argument)};
 }
 
 void Host::require_source_size(size_t bytes) const {
@@ -270,9 +267,14 @@ constinit thread_local uint64_t refusing_engine __attribute__((tls_model("initia
 Host::Use::Use(Host& host) : host_(host), watch_(&host.engine().watch), stack_(host.stack_limit_) {
   const uint64_t me = reinterpret_cast<uintptr_t>(&refusing_engine);
   if (host.is_of_parent()) return;
-  uint64_t user = 0;
+  uint64_t user = host.user_.load(std::memory_order_relaxed);
+  if (user == me) {  // a function that the engine calls: no other thread changes that
+    is_allowed_ = true;
+    return;
+  }
+  user = 0;
   is_outermost_ = host.user_.compare_exchange_strong(user, me, std::memory_order_acquire);
-  is_allowed_ = is_outermost_ || user == me;
+  is_allowed_ = is_outermost_;
   if (!is_outermost_) return;
   if (refusing_engine == host.id_) refusing_engine = 0;
   host.release_ended_exports();
@@ -465,6 +467,17 @@ tsl_status tsl_engine_destroy(tsl_engine engine) {
     entries[engine.id & (kMaxEngines - 1)].id.store(0, std::memory_order_release);
   }
   return host->end();
+}
+
+tsl_status tsl_engine_set_user(tsl_engine engine, void* user) {
+  return run_call(engine, [=](Host& host) { host.user = user; });
+}
+
+tsl_status tsl_engine_get_user(tsl_engine engine, void** user) {
+  return run_call(engine, [=](Host& host) {
+    require_pointer(user, "user");
+    *user = host.user;
+  });
 }
 
 tsl_status tsl_interrupt(tsl_engine engine) {

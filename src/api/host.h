@@ -64,7 +64,10 @@ class Host {
   Problem& next_problem() noexcept;
   uint64_t failures() const { return failures_; }
   /// Returns the value of a handle. Throws Misuse, which names the argument.
-  const Value& value(tsl_value handle, std::string_view argument) const;
+  const Value& value(tsl_value handle, std::string_view argument) const {
+    if (const Value* const found = handles_.find(handle)) return *found;
+    refuse_handle(argument);
+  }
   /// Returns it likewise; null if there is none.
   const Value* find_value(tsl_value handle) const { return handles_.find(handle); }
   Handles& handles() { return handles_; }
@@ -94,7 +97,8 @@ class Host {
 
   /// Whether the running native function has set its error.
   bool has_function_error = false;
-  std::string text;  // what tsl_to_text() returned last
+  std::string text;      // what tsl_to_text() returned last
+  void* user = nullptr;  // the host program's
 
   /// The use of an engine by a thread, from the outermost call of the API to its end.
   class Use {
@@ -119,6 +123,7 @@ class Host {
 
  private:
   ~Host();
+  [[noreturn]] static void refuse_handle(std::string_view argument);
   std::optional<std::string> load_source(tsl_load_module load, void* user, const std::string& path,
                                          const std::string& importer) const;
   void drop();

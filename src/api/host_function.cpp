@@ -10,6 +10,7 @@
 #include "api/host.h"
 #include "autodiff/leaves.h"
 #include "base/error_names.h"
+#include "exec/devices.h"
 #include "exec/timeline.h"
 #include "value/context.h"
 #include "value/numbers.h"
@@ -238,7 +239,10 @@ Value call_host(Context& context, Args args) {
     return call_host_program(function, function.call, args.values);  // once, and not at each run
   }
   if (runtime.listeners().listening()) return call_unknown(context, function, args.values);
-  return runtime.effect(run_host, with_function(function, args.values));
+  if (runtime.is_tracing() || context.ops().batch())
+    return runtime.effect(run_host, with_function(function, args.values));
+  function.host.engine().devices().deferred_errors().flush();  // an effect at once, without copies of the arguments
+  return call_host_program(function, function.call, args.values);
 }
 
 HostOp op_of(const HostFunction& function) {

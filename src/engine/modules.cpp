@@ -189,7 +189,31 @@ void ModuleLoader::free_unused_code() {
   for (const uint32_t source : interpreter.free_unused_code()) forget_source(source);
 }
 
-Value ModuleLoader::run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name) {
+bool ModuleLoader::may_repeat_code() const {
+  constexpr uint64_t kLeastBytes = 1 << 20;
+  const EngineOptions& options = engine_.options();
+  const uint64_t limit = options.limits.host_bytes;
+  return !keeps_code() && !options.compile_all && !options.stops_at_errors && options.log_topics.empty() &&
+         (limit == 0 || limit >= kLeastBytes);
+}
+
+Value ModuleLoader::run_again(Ref<Code> code) {
+  free_unused_code();
+  try {
+    return engine_.interpreter().run_module(code, false);
+  } catch (const Failure& failure) {
+    keep_sources_of(failure.error());
+    throw;
+  }
+}
+
+void ModuleLoader::release_code(Ref<Code> code) {
+  const uint32_t source = code->source;
+  if (engine_.interpreter().release(std::move(code))) forget_source(source);
+}
+
+Value ModuleLoader::run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name,
+                        Ref<Code>* kept) {
   free_unused_code();
   Interpreter& interpreter = engine_.interpreter();
   Ref<Code> code;
@@ -201,7 +225,8 @@ Value ModuleLoader::run(const ast::Module& module, const CompileOptions& options
   try {
     code = to_code(module, options, cells, name);
     Value result = interpreter.run_module(code, engine_.options().compile_all);
-    release();
+    if (kept && code->main->functions.empty()) *kept = std::move(code);
+    else release();
     return result;
   } catch (const Failure& failure) {
     keep_sources_of(failure.error());

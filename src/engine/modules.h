@@ -54,7 +54,14 @@ class ModuleLoader {
   /// Reads an entry of a prompt likewise; its variables may be declared by earlier ones.
   Tree read_entry(std::string name, std::string text, const std::string& path, const Predeclared& predeclared);
   /// Compiles and runs a module from read(). Its code and its source remain as long as functions refer to them.
-  Value run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name = nullptr);
+  /// `kept` receives the code if that may run again: run_again(); it declares no functions.
+  Value run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name = nullptr,
+            Ref<Code>* kept = nullptr);
+  /// Whether code may run more than once: no report is to show how each text was compiled, and memory is not short.
+  bool may_repeat_code() const;
+  Value run_again(Ref<Code> code);
+  /// Frees kept code, and its source. What still runs is freed later.
+  void release_code(Ref<Code> code);
 
   /// Reads a file. Throws Failure (io).
   static std::string read_file(const std::string& path);

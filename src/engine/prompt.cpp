@@ -14,6 +14,12 @@ Value Prompt::run(std::string text, const std::string& path, const std::string& 
                            : path.empty()      ? fmt::format("<prompt {}>", entries_ + 1)
                                                : path;
   if (given_name.empty()) ++entries_;
+  const EntryCache::Key key = {given_name, text, reals_};
+  const bool may_repeat = !given_name.empty() && path.empty() && engine_.modules().may_repeat_code();
+  if (may_repeat) {
+    if (Ref<Code> code = repeated_.find(key)) return engine_.modules().run_again(std::move(code));
+  }
+  const std::string kept_text = may_repeat && repeated_.is_repeated(key) ? text : "";
   const auto all = [this] {
     std::vector<std::string> texts;
     for (const Name each : names()) texts.push_back(*each);
@@ -21,18 +27,31 @@ Value Prompt::run(std::string text, const std::string& path, const std::string& 
   };
   const ModuleLoader::Tree entry =
       engine_.modules().read_entry(name, std::move(text), path, {[this](Name each) { return variable(each); }, all});
-  return run_entry(*entry, path.empty() && !show_.is_nil() ? &show_ : nullptr);
+  const Value* const show = path.empty() && !show_.is_nil() ? &show_ : nullptr;
+  const bool is_kept = !kept_text.empty() && !show && !entry->use && entry->main->variables.empty();
+  const size_t changes = changes_;
+  Ref<Code> code;
+  Value value = run_entry(*entry, show, is_kept ? &code : nullptr);
+  if (code && changes == changes_) code = repeated_.add({given_name, kept_text, reals_}, std::move(code));
+  if (code) engine_.modules().release_code(std::move(code));  // that it has replaced, or whose names mean others now
+  return value;
 }
 
-/// Runs an entry; `show` is as in CompileOptions.
-Value Prompt::run_entry(const ast::Module& entry, const Value* show) {
+/// Forgets the code of repeated entries: their names may mean other variables from now on.
+void Prompt::forget_code() {
+  ++changes_;
+  for (Ref<Code>& code : repeated_.take()) engine_.modules().release_code(std::move(code));
+}
+
+/// Runs an entry; `show` is as in CompileOptions. `kept` receives its code if it may run again.
+Value Prompt::run_entry(const ast::Module& entry, const Value* show, Ref<Code>* kept) {
   CompileOptions options;
   options.export_cells = true;
   options.show = show;
   if (entry.use) reals_ = dtype_named(*entry.use).value_or(reals_);
   options.reals = reals_;
   try {
-    const Value value = engine_.modules().run(entry, options, cells_);
+    const Value value = engine_.modules().run(entry, options, cells_, nullptr, kept);
     publish(entry);
     return value;
   } catch (...) {
@@ -76,6 +95,7 @@ void Prompt::set_last(Value value) {
 }
 
 void Prompt::reset() {
+  forget_code();
   visible_.clear();
   cells_.clear();
   reals_ = DType::f32;
@@ -116,6 +136,7 @@ void Prompt::publish(const ast::Module& entry) {
 void Prompt::publish_variable(const ast::Variable& variable) {
   VariableCells::node_type cell = cells_.extract(&variable);
   if (cell.empty() || !variable.is_exported || !cell.mapped()->is_set) return;
+  forget_code();
   auto copy = std::make_unique<ast::Variable>(variable);
   copy->owner = nullptr;  // the entry's function, which goes
   Visible& visible = visible_[variable.name];

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "bytecode/compiler.h"
+#include "bytecode/entry_cache.h"
 #include "syntax/ast.h"
 
 namespace tsl {
@@ -43,7 +44,8 @@ class Prompt {
 
  private:
   void declare(const char* keyword, Name name, Value value);
-  Value run_entry(const ast::Module& entry, const Value* show = nullptr);
+  Value run_entry(const ast::Module& entry, const Value* show = nullptr, Ref<Code>* kept = nullptr);
+  void forget_code();
   void publish(const ast::Module& entry);
   void publish_variable(const ast::Variable& variable);
 
@@ -59,6 +61,8 @@ class Prompt {
   size_t entries_ = 0;        // so far
   DType reals_ = DType::f32;  // of the last entry `use f64`
   Value show_;
+  EntryCache repeated_;
+  size_t changes_ = 0;  // of what names mean
 };
 
 }  // namespace tsl
