@@ -56,7 +56,9 @@ template <class T> class [[nodiscard]] Result {
   const T& value() const& { return const_cast<Result*>(this)->checked(); }
   T&& value() && { return std::move(checked()); }
   T& operator*() & { return std::get<0>(content_); }
+  const T& operator*() const& { return std::get<0>(content_); }
   T* operator->() { return &std::get<0>(content_); }
+  const T* operator->() const { return &std::get<0>(content_); }
   const Error& error() const { return std::get<1>(content_); }
 
  private:

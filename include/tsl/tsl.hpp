@@ -106,6 +106,17 @@ template <class T> constexpr tsl_dtype dtype_of() {
 /// The address of a type of the program, by which engines know it.
 template <class T> inline char type_address = 0;
 
+template <class T> inline constexpr bool is_optional = false;
+template <class T> inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T> inline constexpr bool is_vector = false;
+template <class T> inline constexpr bool is_vector<std::vector<T>> = true;
+/// A set: what has keys and no other values.
+template <class T>
+concept Set = requires {
+  typename T::key_type;
+}
+&&std::same_as<typename T::key_type, typename T::value_type>;
+
 template <class T> inline constexpr bool is_tuple = false;
 template <class... T> inline constexpr bool is_tuple<std::tuple<T...>> = true;
 template <class T>
@@ -153,7 +164,8 @@ class Value {
     return kind;
   }
   /// Converts to bool, an integer, float or double, std::string, std::string_view (valid while this value is), Tensor,
-  /// Value, or a pointer to an object of the program.
+  /// Value, or a pointer to an object of the program; a std::optional of these (nil is none of it), a std::vector (of a
+  /// list, a tuple, or a tensor of one axis), a std::set and its like (of the keys of a map).
   template <class T> Result<T> as() const;
   /// Returns the object that Engine::make() took over, which lives as long as its value. TSL_MISUSE if the value is
   /// none of type T.
@@ -204,6 +216,9 @@ class Value {
   }
 
  private:
+  template <class T> Result<T> items() const;
+  template <class T> Result<T> keys() const;
+
   tsl_engine engine_ = {0};
   tsl_value handle_ = {0};
 };
@@ -331,6 +346,41 @@ class Tensor : public Value {
   }
 };
 
+template <class T> Result<T> Value::items() const {
+  using Item = typename T::value_type;
+  if constexpr (std::is_arithmetic_v<Item> || detail::is_complex<Item>) {
+    if (kind() == TSL_KIND_TENSOR) {
+      if (Result<Tensor> tensor = as<Tensor>(); !tensor || tensor->shape().size() != 1)
+        return detail::error_here(TSL_SHAPE, "a vector is made of a tensor of one axis");
+      else return tensor->template read<Item>();
+    }
+  }
+  T items;
+  size_t count = 0;
+  if (const tsl_status status = tsl_get_length(engine_, handle_, &count)) return detail::error_of(engine_, status);
+  for (size_t i = 0; i < count; ++i) {
+    Result<Value> item = (*this)[i];
+    if (!item) return item.error();
+    Result<Item> converted = item->template as<Item>();
+    if (!converted) return converted.error();
+    items.push_back(std::move(*converted));
+  }
+  return items;
+}
+
+template <class T> Result<T> Value::keys() const {
+  T keys;
+  for (size_t i = 0; i < size(); ++i) {
+    Result<Value> found = key(i);
+    if (!found) return found.error();
+    Result<typename T::key_type> converted = found->template as<typename T::key_type>();
+    if (!converted) return converted.error();
+    keys.insert(std::move(*converted));
+  }
+  if (kind() != TSL_KIND_MAP) return detail::error_here(TSL_TYPE, "a set is made of the keys of a map");
+  return keys;
+}
+
 template <class T> Result<T> Value::as() const {
   tsl_status status = TSL_OK;
   if constexpr (std::same_as<T, Value>) {
@@ -363,6 +413,15 @@ template <class T> Result<T> Value::as() const {
     status = tsl_get_complex(engine_, handle_, &re, &im);
     using Part = typename T::value_type;
     if (status == TSL_OK) return T(static_cast<Part>(re), static_cast<Part>(im));
+  } else if constexpr (detail::is_optional<T>) {
+    if (kind() == TSL_KIND_NIL) return T();
+    Result<typename T::value_type> value = as<typename T::value_type>();
+    if (!value) return value.error();
+    return T(std::move(*value));
+  } else if constexpr (detail::is_vector<T>) {
+    return items<T>();
+  } else if constexpr (detail::Set<T>) {
+    return keys<T>();
   } else {
     static_assert(std::floating_point<T>, "a value of TSL has no such type");
     double value = 0;
@@ -405,6 +464,8 @@ struct Config {
   uint32_t rank = 0, ranks = 0, local_rank = 0, local_ranks = 0;
   std::string rendezvous = {};
   std::function<void(std::string_view)> progress = nullptr;
+  /// Runs task(i) once for each i below `count`, in any threads, and returns when all have returned. It must not throw.
+  std::function<void(uint32_t count, const std::function<void(uint32_t)>& task)> run_tasks = nullptr;
 };
 
 class Engine {
@@ -446,6 +507,10 @@ class Engine {
     to.options = options.data();
     to.option_count = options.size();
     to.stack_limit = from.stack_limit;
+    if (from.run_tasks)
+      to.run_tasks = [](void* user, uint32_t count, void (*task)(void*, uint32_t), void* context) {
+        static_cast<Config*>(user)->run_tasks(count, [=](uint32_t i) { task(context, i); });
+      };
     if (from.load_module)
       to.load_module = [](void* user, tsl_string name, tsl_string importer, tsl_write found, void* into) {
         const auto source =
@@ -492,10 +557,16 @@ class Engine {
 
   /// Makes a value: of a bool, a number, also a std::complex, a string, nullptr (nil), a span of numbers (a tensor, of
   /// a copy), another container (a list), a std::tuple, a map by strings (a record) or by other keys (a map). TSL_VALUE
-  /// for an int that 64 bits do not hold.
+  /// for an int that 64 bits do not hold. A std::optional is nil or its value, and a set a map of its items to true.
   template <class T> Result<Value> make(const T& from) const {
     if constexpr (std::derived_from<T, Value>) {
       return Value(from);
+    } else if constexpr (detail::is_optional<T>) {
+      return from ? make(*from) : make(nullptr);
+    } else if constexpr (detail::Set<T>) {
+      std::vector<std::pair<typename T::key_type, bool>> entries;
+      for (const auto& item : from) entries.emplace_back(item, true);
+      return map_of(entries);
     } else if constexpr (std::same_as<T, std::nullptr_t>) {
       return made([&](tsl_value* result) { return tsl_new_nil(handle_, result); });
     } else if constexpr (std::same_as<T, bool>) {
@@ -545,21 +616,7 @@ class Engine {
     return record_of({std::string(fields.name)...}, std::vector<Result<Value>>{make(fields.value)...});
   }
   /// Makes a map of the entries of a std::map or the like, also of one by strings.
-  template <detail::Dictionary T> Result<Value> map(const T& from) const {
-    std::vector<Result<Value>> keys, values;
-    std::vector<tsl_value> handles;
-    for (const auto& [key, value] : from) {
-      keys.push_back(make(key));
-      values.push_back(make(value));
-    }
-    for (const Result<Value>& key : keys) {
-      if (!key) return key.error();
-      handles.push_back(key.value().handle());
-    }
-    return items_of(values, [&](tsl_engine engine, const tsl_value* items, size_t count, tsl_value* result) {
-      return tsl_new_map(engine, handles.data(), items, count, result);
-    });
-  }
+  template <detail::Dictionary T> Result<Value> map(const T& from) const { return map_of(from); }
   /// Defines a type of the program's objects, by the name that scripts and signatures use: type<Body>("Body").
   template <class T> Result<void> type(std::string_view name) const {
     return done(tsl_define_type(handle_, &detail::type_address<T>, detail::text(name)));
@@ -570,6 +627,12 @@ class Engine {
     const auto release = [](void* data) { delete static_cast<T*>(data); };
     return made([&](tsl_value* result) {
       return tsl_new_foreign(handle_, &detail::type_address<T>, object.release(), release, result);
+    });
+  }
+  /// Makes a value of an object that stays the program's, and must live as long as scripts may use the value.
+  template <class T> Result<Value> refer(T& object) const {
+    return made([&](tsl_value* result) {
+      return tsl_new_foreign(handle_, &detail::type_address<T>, &object, nullptr, result);
     });
   }
   /// Makes a tensor of the program's memory, without a copy. The memory must live until `release` is called, once, in
@@ -693,8 +756,17 @@ class Engine {
   /// Defines a function that scripts may call: def("scale(x: f32[n], by: float)", [](Tensor x, double by) { … }). The
   /// lambda takes what Value::as() makes and returns what make() takes, or nothing. Its exceptions are errors of the
   /// script.
+  /// TSL_TYPE if the lambda has other parameters than the signature.
   template <class Function>
   Result<void> def(std::string_view signature, Function function, std::string_view doc = "") const;
+  /// Defines a function that grad() passes: the derivative takes its arguments, its result and the gradient of that,
+  /// and returns a list with the gradient of each argument, nil where none flows; of one argument, its gradient alone.
+  template <class Function, class Derivative>
+  requires(!std::convertible_to<Derivative, std::string_view>) Result<void> def(std::string_view signature,
+                                                                                Function function,
+                                                                                Derivative derivative,
+                                                                                std::string_view doc = "")
+  const;
 
  private:
   Engine() = default;
@@ -724,6 +796,21 @@ class Engine {
       handles.push_back(item.value().handle());
     }
     return made([&](tsl_value* result) { return call(handle_, handles.data(), handles.size(), result); });
+  }
+  template <class Entries> Result<Value> map_of(const Entries& from) const {
+    std::vector<Result<Value>> keys, values;
+    std::vector<tsl_value> handles;
+    for (const auto& [key, value] : from) {
+      keys.push_back(make(key));
+      values.push_back(make(value));
+    }
+    for (const Result<Value>& key : keys) {
+      if (!key) return key.error();
+      handles.push_back(key.value().handle());
+    }
+    return items_of(values, [&](tsl_engine engine, const tsl_value* items, size_t count, tsl_value* result) {
+      return tsl_new_map(engine, handles.data(), items, count, result);
+    });
   }
   Result<Value> record_of(const std::vector<std::string>& keys, const std::vector<Result<Value>>& values) const {
     std::vector<tsl_string> texts;
@@ -768,63 +855,7 @@ struct Borrowed {
   Engine engine;
 };
 
-namespace detail {
-
-template <class Function> struct Caller : Caller<decltype(&Function::operator())> {};
-template <class Class, class R, class... Args> struct Caller<R (Class::*)(Args...) const> {
-  using Parameters = std::tuple<std::remove_cvref_t<Args>...>;
-  static constexpr size_t kCount = sizeof...(Args);
-};
-template <class Class, class R, class... Args> struct Caller<R (Class::*)(Args...)>
-    : Caller<R (Class::*)(Args...) const> {};
-
-/// Calls a lambda with the arguments of a script, converted.
-template <class Function, size_t... I> tsl_status call(tsl_engine handle, Function& function,
-                                                       const tsl_value* arguments, tsl_value* result,
-                                                       std::index_sequence<I...>) {
-  using Parameters = typename Caller<Function>::Parameters;
-  const Borrowed borrowed(handle);
-  const auto argument = [&]<size_t k>() {
-    tsl_value copy = {0};
-    tsl_retain(handle, arguments[k], &copy);
-    return Value(handle, copy).as<std::tuple_element_t<k, Parameters>>().value();
-  };
-  (void)argument, (void)arguments;
-  if constexpr (std::is_void_v<decltype(function(argument.template operator()<I>()...))>) {
-    function(argument.template operator()<I>()...);
-  } else {
-    *result = borrowed.engine.make(function(argument.template operator()<I>()...)).value().detach();
-  }
-  return TSL_OK;
-}
-
-}  // namespace detail
-
-template <class Function>
-Result<void> Engine::def(std::string_view signature, Function function, std::string_view doc) const {
-  constexpr size_t count = detail::Caller<Function>::kCount;
-  const tsl_native native = [](tsl_engine engine, void* user, const tsl_value* arguments, size_t given,
-                               tsl_value* result) -> tsl_status {
-    try {
-      if (given != count)
-        return tsl_fail(engine, TSL_TYPE, detail::text("the lambda has other parameters than its signature"));
-      return detail::call(engine, *static_cast<Function*>(user), arguments, result, std::make_index_sequence<count>());
-    } catch (const Exception& failure) {
-      const tsl_status kind = failure.error().kind < TSL_SYNTAX ? TSL_USER : failure.error().kind;
-      if (kind == TSL_LIMIT || kind == TSL_INTERRUPT || kind == TSL_EXIT) return kind;  // with its place and its code
-      return tsl_fail(engine, kind, detail::text(failure.error().message));
-    } catch (const std::exception& failure) {
-      return tsl_fail(engine, TSL_USER, detail::text(failure.what()));
-#if defined(__GLIBCXX__)
-    } catch (const abi::__forced_unwind&) {
-      throw;  // pthread_exit() or pthread_cancel() ends the thread
-#endif
-    } catch (...) { return tsl_fail(engine, TSL_USER, detail::text("an unknown exception")); }
-  };
-  const auto release = [](void* user) { delete static_cast<Function*>(user); };
-  return done(tsl_define(handle_, detail::text(signature), detail::text(doc), native, new Function(std::move(function)),
-                         release));
-}
-
 }  // namespace api0
 }  // namespace tsl
+
+#include "tsl/native.hpp"

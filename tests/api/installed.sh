@@ -45,6 +45,13 @@ done
 "$folder/build/particles" "$examples/particles.tsl" "$folder/particles.pgm" 50 | tee "$folder/particles.log"
 grep -q '^50 steps' "$folder/particles.log"
 [[ $(head -c 2 "$folder/particles.pgm") == P5 ]]
+expect game "$("$folder/build/game" 60)" "60 ticks, 1 of them ended, 9 hits, ships at 6 and -7"
+expect plugins "$("$folder/build/plugins")" "Broken: add: cannot broadcast f32[6] with f32[3]
+Curious: the host program does not allow files
+Echo: done
+Louder: done
+nameless is left out: unknown name 'sampels'
+1 0 0.25 0 1 0 "
 "$folder/build/server" 22 | tee "$folder/server.log"
 grep -q '^176 requests in 8 threads, 0 not as expected' "$folder/server.log"
 "$folder/build/infer" "$folder/model.safetensors" 200 2000 | tee "$folder/infer.log"

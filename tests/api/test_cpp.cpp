@@ -1,5 +1,10 @@
 // Tests the C++ header over the C API. It must not see the library's own headers, whose names are others.
+#include <algorithm>
+#include <iterator>
 #include <map>
+#include <numeric>
+#include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "catch.h"
@@ -413,13 +418,100 @@ TEST_CASE("a native function may declare its result", "[api]") {
 TEST_CASE("an error of a signature shows it, with a caret", "[api]") {
   auto engine = tsl::Engine::create().value();
   const auto error = [&](std::string_view signature) { return engine.def(signature, [](int) {}).error(); };
-  const tsl::Error unknown = error("scale(x: f33[n], by: float)");
+  const tsl::Error unknown = error("scale(x: f33[n])");
   CHECK(unknown.file == "<signature>");
   CHECK(unknown.line == 1);
   CHECK(unknown.column == 10);
-  CHECK(unknown.text.find("   1 | scale(x: f33[n], by: float)\n     |          ^") != std::string::npos);
+  CHECK(unknown.text.find("   1 | scale(x: f33[n])\n     |          ^") != std::string::npos);
   CHECK(error("scale(x: f32[n]").text.find("1 | scale(x: f32[n]\n") != std::string::npos);
   CHECK(error("scale(x: int = y)").text.find("     |                ^\n") != std::string::npos);
   CHECK(error("sum(x)").text.find("   1 | sum(x)\n     | ^^^\n") != std::string::npos);
   CHECK(error("").kind == TSL_SYNTAX);
+}
+
+namespace {
+
+double halve(double x) { return x / 2; }
+
+}  // namespace
+
+TEST_CASE("plain functions, optionals, vectors and sets are parameters and results in C++", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  engine.def("halve(x: float | int)", &halve).value();
+  engine.def("or_one(x: float | nil)", [](std::optional<double> x) { return x.value_or(1); }).value();
+  engine.def("none_if(x: int, y: int)", [](int x, int y) { return x == y ? std::optional<int>() : x; }).value();
+  engine.def("total(x)", [](const std::vector<double>& x) { return std::accumulate(x.begin(), x.end(), 0.0); }).value();
+  engine.def("joined(x: list)", [](const std::vector<std::string>& x) { return x.at(0) + x.at(1); }).value();
+  engine
+      .def("common(a: map, b: map)",
+           [](const std::set<std::string>& a, const std::set<std::string>& b) {
+             std::set<std::string> both;
+             std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::inserter(both, both.end()));
+             return both;
+           })
+      .value();
+  CHECK(engine.run("halve(3.0)").value().as<double>().value() == 1.5);
+  CHECK(engine.run("[or_one(nil), or_one(2.0)]").value().as<std::vector<double>>().value() ==
+        std::vector<double>{1, 2});
+  CHECK(engine.run("none_if(2, 2)").value().kind() == TSL_KIND_NIL);
+  CHECK(engine.run("none_if(2, 3)").value().as<std::optional<int>>().value() == 2);
+  CHECK(engine.run("total(f64([1.0, 2.0])) + total([3, 4.5]) + total((1,))").value().as<double>().value() == 11.5);
+  CHECK(engine.run("joined([\"a\", \"b\"])").value().as<std::string>().value() == "ab");
+  const auto both = engine.run("common([\"a\": 1, \"b c\": 2], [\"b c\": 1, \"d\": 2])");
+  CHECK(both.value().text() == "[\"b c\": true]");
+  CHECK(engine.run("total(tensor([1.0]))").error().message == "the tensor has another dtype");
+  CHECK(engine.run("total(ones([2, 2]))").error().message == "a vector is made of a tensor of one axis");
+  CHECK(engine.run("joined([1, 2])").error().kind == TSL_USER);
+  CHECK(engine.run("5").value().as<std::vector<int>>().error().kind == TSL_MISUSE);
+  CHECK(engine.run("5").value().as<std::set<int>>().error().kind == TSL_TYPE);
+}
+
+TEST_CASE("a lambda with other parameters than its signature is refused where it is defined", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  const auto two = [](double a, double b) { return a + b; };
+  CHECK(engine.def("f(a: float)", two).error().message == "the lambda has 2 parameters, and its signature asks for 1");
+  CHECK(engine.def("f()", two).error().kind == TSL_TYPE);
+  for (const char* signature : {"a(a: str = \"x, y)\", b: int = 1)", "b(a: f32[n, m], b: f32[m] = 1.0) -> f32[n, m]",
+                                "c( a , b, )", "d(a = nil, b: str = \"\\\",\")"})
+    CHECK(engine.def(signature, two));
+  CHECK(engine.def("no signature", two).error().kind == TSL_SYNTAX);
+}
+
+TEST_CASE("grad passes a function in C++ with a derivative", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  engine
+      .def(
+          "twice(x: f32[n])",
+          [](const tsl::Tensor& x) {
+            auto numbers = x.read<float>().value();
+            for (float& each : numbers) each *= 2;
+            return numbers;
+          },
+          [](const tsl::Tensor&, const tsl::Tensor&, const tsl::Tensor& grad) {
+            auto numbers = grad.read<float>().value();
+            for (float& each : numbers) each *= 2;
+            return numbers;
+          },
+          "twice x")
+      .value();
+  const auto gradient = engine.run("grad(fn(x) = sum(twice(x) * x))(tensor([1.0, 3.0]))").value();
+  CHECK(gradient.as<std::vector<float>>().value() == std::vector<float>{4, 12});
+  const auto wrong = [](double, double) { return 1.0; };
+  CHECK(engine
+            .def(
+                "g(x: float)", [](double x) { return x; }, wrong)
+            .error()
+            .message == "the derivative has 2 parameters, and its signature asks for 3");
+}
+
+TEST_CASE("tasks run where a program in C++ runs them", "[api]") {
+  size_t tasks = 0;
+  tsl::Config config;
+  config.threads = 2;
+  config.run_tasks = [&tasks](uint32_t count, const std::function<void(uint32_t)>& task) {
+    for (uint32_t i = 0; i < count; ++i, ++tasks) task(i);
+  };
+  auto engine = tsl::Engine::create(std::move(config)).value();
+  CHECK(engine.run("sum(ones([1000000]) * 2.0).item()").value().as<double>().value() == 2e6);
+  CHECK(tasks > 0);
 }
