@@ -9,32 +9,17 @@
 
 #include <tsl/tsl.h>
 
-// The functions of libtsl that are called here, whose addresses ctypes knows.
-#define TSL_FAST_FUNCTIONS(X)                                                                                         \
-  X(call_named)                                                                                                       \
-  X(get)                                                                                                              \
-  X(release) X(cancel_interrupt) X(new_nil) X(new_bool) X(new_int) X(new_float) X(new_string) X(get_kind) X(get_bool) \
-      X(get_int) X(get_float) X(get_string) X(tensor_get_type) X(tensor_read)
-
 struct Library {
-#define TSL_FAST_FIELD(name) decltype(&tsl_##name) name;
-  TSL_FAST_FUNCTIONS(TSL_FAST_FIELD)
-#undef TSL_FAST_FIELD
+#define X(name) decltype(&tsl_##name) name;
+#include "functions.def"
+#undef X
 };
 extern Library library;
 
-// The attributes of the package's classes that are used here.
-#define TSL_FAST_NAMES(X)                                                                                             \
-  X(append, "append")                                                                                                 \
-  X(before, "_before")                                                                                                \
-  X(call_by_ctypes, "_call_by_ctypes") X(catch_up, "_catch_up") X(check, "_check") X(engine, "_engine") X(id, "id")   \
-      X(previous, "_previous") X(raise_ending, "_raise_ending") X(to_handle, "_to_handle") X(to_python, "_to_python") \
-          X(unraisablehook, "unraisablehook")
-
 struct Names {
-#define TSL_FAST_FIELD(name, text) PyObject* name;
-  TSL_FAST_NAMES(TSL_FAST_FIELD)
-#undef TSL_FAST_FIELD
+#define X(name, text) PyObject* name;
+#include "names.def"
+#undef X
 };
 extern Names names;
 

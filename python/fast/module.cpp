@@ -51,12 +51,12 @@ PyObject* set_library(PyObject*, PyObject* arguments) {
   PyObject* addresses = nullptr;
   if (!PyArg_ParseTuple(arguments, "O!O", &PyDict_Type, &addresses, &value_handle)) return nullptr;
   Py_INCREF(value_handle);
-#define TSL_FAST_FIND(name)                                                             \
+#define X(name)                                                                         \
   if (PyObject* const address = PyDict_GetItemString(addresses, #name))                 \
     library.name = reinterpret_cast<decltype(library.name)>(PyLong_AsVoidPtr(address)); \
   if (!library.name) return PyErr_Format(PyExc_ImportError, "libtsl has no tsl_" #name);
-  TSL_FAST_FUNCTIONS(TSL_FAST_FIND)
-#undef TSL_FAST_FIND
+#include "functions.def"
+#undef X
   Py_RETURN_NONE;
 }
 
@@ -87,10 +87,10 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           nullptr};
 
 bool make_names() {
-#define TSL_FAST_MAKE(name, text) \
+#define X(name, text) \
   if (!(names.name = PyUnicode_InternFromString(text))) return false;
-  TSL_FAST_NAMES(TSL_FAST_MAKE)
-#undef TSL_FAST_MAKE
+#include "names.def"
+#undef X
   return true;
 }
 
