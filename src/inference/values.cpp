@@ -172,7 +172,7 @@ ShownType items_type(const Value& value, const SizeNames& names, int& parts_left
     shown.has_tensor |= item.has_tensor;
     const std::string text = item.text.empty() ? "any" : item.text;
     if (i == 0) first = text;
-    if (value.is(Tag::list) && text != first) return {"list"};
+    if (value.is(Tag::list) && (text != first || text == "any")) return {"list"};
     if (i > 0) shown.text += ", ";
     if (value.is(Tag::record)) shown.text += *value.as<Record>().keys->names[i] + ": ";
     shown.text += text;

@@ -47,11 +47,11 @@ constexpr Builtin kLook = with_effect({"look_at", "look_at(number: int, value: a
 /// Returns the pattern of a type: `_`, names and sums of sizes stand for any size, `any` for any type, and `list` for
 /// any list.
 std::regex pattern_of(const std::string& type) {
-  static const std::regex signs(R"([\[\]{}*+.()|?^$\\])"),
-      sizes(R"((\\\[|, )([^\],{}\[:]*[^\],{}\[:0-9\\][^\],{}\[:\\]*)(?=,|\\\]))");
+  static const std::regex signs(R"([\[\]{}*+.()|?^$\\])"), any("\\bany\\b"), hole("\x01"),
+      sizes("(\\\\\\[|, )([^\\],{}\\[:\x01]*[^\\],{}\\[:0-9\\\\\x01][^\\],{}\\[:\\\\\x01]*)(?=,|\\\\\\])");
   std::string text = std::regex_replace(type, signs, R"(\$&)");
-  text = std::regex_replace(text, sizes, "$1[^,]*");
-  text = std::regex_replace(text, std::regex("\\bany\\b"), ".*");
+  text = std::regex_replace(std::regex_replace(text, any, "\x01"), sizes, "$1[^,]*");
+  text = std::regex_replace(text, hole, ".*");
   return std::regex(std::regex_replace(text, std::regex("\\blist(?!\\\\\\[)"), "list.*"));
 }
 

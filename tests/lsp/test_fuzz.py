@@ -10,7 +10,7 @@ METHODS = ["initialize", "textDocument/didOpen", "textDocument/didChange", "text
            "textDocument/hover", "textDocument/completion", "textDocument/signatureHelp", "textDocument/definition",
            "textDocument/references", "textDocument/documentHighlight", "textDocument/prepareRename", "textDocument/rename",
            "textDocument/formatting", "textDocument/codeAction", "textDocument/documentSymbol", "textDocument/semanticTokens/full",
-           "$/cancelRequest", "workspace/none", "", "textDocument/hover\0"]
+           "textDocument/inlayHint", "$/cancelRequest", "workspace/none", "", "textDocument/hover\0"]
 ODD = [None, True, -1, 0, 1, 2**31, 2**32, 2**63, -2**63, 1e300, 0.5, "", "x", URI, "file://", "file:///%00", "\ud83d", [], [[]], {},
        {"line": 0}, {"line": 10**9, "character": 10**9}, {"line": -1, "character": -1}, {"uri": URI}, [{"text": "let a = 1"}],
        [{"range": {"start": {"line": 5, "character": 0}, "end": {"line": 0, "character": 0}}, "text": "("}], "fn f(" * 500, "[" * 3000,
@@ -43,7 +43,7 @@ def placed(source):
 
 def check_alive(client):
     client.open(URI, "let a = 1\nprint(a)\n")
-    assert client.at("hover", URI, 1, 6)["contents"]["value"] == "```tsl\nlet a = 1\n```"
+    assert client.at("hover", URI, 1, 6)["contents"]["value"] == "```tsl\nlet a = 1\n```\n```tsl\na: int\n```"
 
 
 def run(program, count, seed):
