@@ -60,7 +60,7 @@ if(NOT TSL_SANITIZE AND NOT TSL_MUTANTS)
     add_test(NAME python_header COMMAND ${TSL_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/test_header.py)
     add_test(NAME python_numpy COMMAND ${TSL_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/test_numpy.py)
     add_test(NAME python_frameworks COMMAND ${TSL_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/test_frameworks.py)
-    set_tests_properties(python_numpy PROPERTIES SKIP_RETURN_CODE ${all_skipped})
+    set_tests_properties(python_numpy python_frameworks PROPERTIES SKIP_RETURN_CODE ${all_skipped})
     set_tests_properties(python python_ctypes python_calls python_script python_header python_numpy python_frameworks PROPERTIES ENVIRONMENT
                          "PYTHONPATH=${CMAKE_SOURCE_DIR}/python;TSL_LIBRARY=$<TARGET_FILE:tsl_shared>;PYTHONDONTWRITEBYTECODE=1")
   endif()

@@ -86,7 +86,6 @@ class Evaluator {
 
   // Expressions (evaluator_expressions.cpp)
   Value value_of(const ast::Expr& e);
-  Value compound(const ast::Expr& e);
   Value record_value(const ast::RecordExpr& e);
   Value range_value(const ast::RangeExpr& e);
   Value unary(const ast::UnaryExpr& e);

@@ -19,6 +19,11 @@ Value Evaluator::some_number(ScalarType type) {
 
 Value Evaluator::value_of(const ast::Expr& e) {  // bounded recursion: as the parser's
   if (!takes_step()) return unknown();
+  const auto items = [&](ast::List<ast::Expr*> from) {
+    std::vector<Value> values;
+    for (const ast::Expr* each : from) values.push_back(value_of(*each));
+    return values;
+  };
   switch (e.kind) {
     case ast::ExprKind::nil: return {};
     case ast::ExprKind::boolean: return Value(as<ast::BoolExpr>(e).value);
@@ -41,19 +46,6 @@ Value Evaluator::value_of(const ast::Expr& e) {  // bounded recursion: as the pa
     case ast::ExprKind::block: return block(*as<ast::BlockExpr>(e).block);
     case ast::ExprKind::if_: return conditional(as<ast::IfExpr>(e));
     case ast::ExprKind::try_: return attempt(as<ast::TryExpr>(e));
-    case ast::ExprKind::fstring:
-    case ast::ExprKind::map: return unknown();
-    default: return compound(e);
-  }
-}
-
-Value Evaluator::compound(const ast::Expr& e) {  // bounded recursion: as the parser's
-  const auto items = [&](ast::List<ast::Expr*> from) {
-    std::vector<Value> values;
-    for (const ast::Expr* each : from) values.push_back(value_of(*each));
-    return values;
-  };
-  switch (e.kind) {
     case ast::ExprKind::list: return make_list(items(as<ast::ListExpr>(e).items));
     case ast::ExprKind::tuple: return make_tuple(items(as<ast::TupleExpr>(e).items));
     case ast::ExprKind::record: return record_value(as<ast::RecordExpr>(e));
@@ -64,8 +56,11 @@ Value Evaluator::compound(const ast::Expr& e) {  // bounded recursion: as the pa
     case ast::ExprKind::call: return call(as<ast::CallExpr>(e));
     case ast::ExprKind::index: return index(as<ast::IndexExpr>(e));
     case ast::ExprKind::field: return field(as<ast::FieldExpr>(e));
-    default: return unknown();  // a chain of comparisons
+    case ast::ExprKind::chain:
+    case ast::ExprKind::fstring:
+    case ast::ExprKind::map: break;
   }
+  return unknown();
 }
 
 Value Evaluator::record_value(const ast::RecordExpr& e) {

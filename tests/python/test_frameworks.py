@@ -1,5 +1,6 @@
 """Arrays of pandas, JAX and PyTorch on the CPU, in and out. What is not installed is skipped, and says so. (Of GPUs: test_torch.py.)"""
 import importlib
+import sys
 import unittest
 
 import tsl
@@ -76,4 +77,5 @@ class Frameworks(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    result = unittest.main(exit=False).result
+    sys.exit(77 if result.testsRun == len(result.skipped) else not result.wasSuccessful())
