@@ -464,7 +464,7 @@ class Engine(EngineBase):
         if isinstance(value, (set, frozenset)):
             value = dict.fromkeys(value, True)
             return self._made_of_items(_calls.new_map, value.keys(), value.values())
-        if isinstance(value, dict) and not all(isinstance(key, str) and key.isidentifier() for key in value):
+        if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
             return self._made_of_items(_calls.new_map, value.keys(), value.values())
         if isinstance(value, dict):
             keys = [lib.string(key, "the key of a record") for key in value]

@@ -27,7 +27,10 @@ bool Cursor::ends_with(std::string_view token) const {
   return !tokens_.empty() && text_of(tokens_.size() - 1) == token;
 }
 
-bool Cursor::is_in_comment() const { return !tokens_.empty() && tokens_.back().kind == TokenClass::comment; }
+bool Cursor::is_in_comment() const {
+  return !tokens_.empty() && tokens_.back().kind == TokenClass::comment &&
+         text_.find('\n', tokens_.back().begin) == std::string_view::npos;
+}
 
 std::optional<size_t> Cursor::open_string() const {
   if (tokens_.empty() || tokens_.back().kind != TokenClass::error || word_ != text_.size()) return {};

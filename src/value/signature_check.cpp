@@ -138,9 +138,11 @@ std::string hint_to_exchange(const Subject& subject, const Value& value);
 /// Says which field a record lacks, how many items a tuple has, or how a function is called.
 std::string hint_for_parts(const ValueType& type, const Value& value);
 
-/// Says how a value of one of a type's alternatives is written.
-std::string hint_to_write(const ValueType& type) {
+/// Says how a value of one of a type's alternatives is written, or how a tensor is converted to its dtype.
+std::string hint_to_write(const ValueType& type, const Value& value) {
   for (const TypeAlternative& each : type.alternatives) {
+    if (each.has_shape && each.dtype && value.is(Tag::tensor))
+      return fmt::format("`{0}(x)` makes a tensor of {0}", name_of(*each.dtype));
     const std::string hint = hint_for_kind(each.kind ? each.kind->name : each.has_shape ? "tensor" : "");
     if (!hint.empty()) return hint;
   }
@@ -185,7 +187,7 @@ std::string hint_for_one_element(const Value& given) {
     if (hint.empty()) hint = hint_for_parts(type, value);
     if (hint.empty() && is_argument) hint = hint_to_exchange(subject, value);
     if (hint.empty()) hint = hint_to_fit(type, value);
-    if (hint.empty() && is_argument) hint = hint_to_write(type);
+    if (hint.empty() && is_argument) hint = hint_to_write(type, value);
   }
   if (hint.empty() && takes_one_element(type) && value.is(Tag::tensor)) hint = hint_for_one_element(value);
   wrong(subject, name, describe(type), value, hints_of(std::move(hint)));

@@ -99,6 +99,7 @@ TEST_CASE("members of modules are completed from their sources") {
 TEST_CASE("nothing is completed in comments, and files in strings") {
   Workspace workspace(small_library());
   CHECK(completed(workspace, "# pri|").empty());
+  CHECK(has(completed(workspace, "# made of\n\nlet printed = 1\n# next\nprinte|"), "printed (variable) int"));
   CHECK(has(completed(workspace, "read(\"" TSL_SOURCE_DIR "/CMakeL|"), "CMakeLists.txt (file) "));
 }
 

@@ -68,6 +68,10 @@ class Kernel(unittest.TestCase):
         self.assertIn("<td>true</td>", self.value("tensor([true, false])")["text/html"])
         self.assertEqual(list(self.value("zeros([0, 3])")), ["text/plain"])
 
+    def test_elements_that_are_nan_leave_the_range(self):
+        html = self.value('tensor([1.0, float("nan"), 3.0])')["text/html"]
+        self.assertIn("1 to 3 and nan", html)
+
     def test_pictures_and_plots_are_shown(self):
         for code in ("rand([20, 20, 3])", "u8(255.0 * rand([20, 20]))"):
             self.assertTrue(self.value(code)["image/png"].startswith("iVBORw0KGgo"), code)
@@ -96,6 +100,16 @@ class Kernel(unittest.TestCase):
         self.value("let kept = 1\nnil")
         self.value(":reset")
         self.assertEqual(self.run_cell("kept")[0]["ename"], "unknown-name")
+
+    def test_lines_below_a_command_run(self):
+        reply, data, texts = self.run_cell(":mem\nlet below = 3\nbelow")
+        self.assertEqual((reply["status"], data), ("ok", {"text/plain": "3"}))
+        self.assertRegex(texts["stdout"], r"^live \d+")
+
+    def test_only_a_name_is_a_question(self):
+        self.assertEqual(self.value("let asked = 5 # is it right?"), {})
+        self.assertEqual(self.value("asked"), {"text/plain": "5"})
+        self.assertIn("int", self.value("asked?")["text/plain"])
 
     def test_names_are_completed_and_explained(self):
         reply = self.reply_to(self.client.complete('"ü" + linsp', 11))

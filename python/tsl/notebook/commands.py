@@ -1,5 +1,8 @@
 """Commands of cells, which begin with a colon: ":profile" before code, ":explain f"."""
 import inspect
+import re
+
+_QUESTION = re.compile(r"\?\s*([\w.]+)|([\w.]+)\?")
 
 
 class Commands:
@@ -11,19 +14,27 @@ class Commands:
     def are_meant(self, code):
         """Whether a cell is a command: `:time f(x)`, `?sum`, `sum?`."""
         code = code.strip()
-        return code.startswith((":", "?")) or (code.endswith("?") and "\n" not in code)
+        return code.startswith(":") or code == "?" or _QUESTION.fullmatch(code) is not None
 
     def run(self, code):
         """Runs the cell. Returns what it shows, by media type."""
         code = code.strip()
-        if code.startswith("?") or not code.startswith(":"):
+        if not code.startswith(":"):
             return _text(self._help(code.strip("? ")))
-        name, _, rest = code[1:].partition("\n") if "\n" in code.split(" ", 1)[0] else code[1:].partition(" ")
-        command = self._all.get(name.strip())
+        line, _, below = code[1:].partition("\n")
+        name, _, rest = line.partition(" ")
+        command = self._all.get(name)
         if not command:
-            return _text(f"there is no command :{name.strip()} (:help lists those that there are)")
-        result = command(rest.strip())
-        return _text(result) if isinstance(result, str) else result
+            return _text(f"there is no command :{name} (:help lists those that there are)")
+        if command.__doc__.startswith("code"):
+            result = command(f"{rest}\n{below}".strip())
+            return _text(result) if isinstance(result, str) else result
+        text = command(rest.strip())
+        if not below.strip():
+            return _text(text)
+        if text:
+            print(text)
+        return self._kernel.run("\n" + below)  # whose errors show the lines of the cell
 
     # Each takes what follows its name. The documentation is what :help shows.
 
@@ -53,7 +64,8 @@ class Commands:
 
     def _mem(self, _):
         """the bytes that tensors hold"""
-        return ", ".join(f"{name} {count:,}" for name, count in self._kernel.engine.memory().items())
+        return ", ".join(f"{name} {count:,}" for name, count in self._kernel.engine.memory().items()
+                         if isinstance(count, int))
 
     def _reset(self, _):
         """forgets all variables"""

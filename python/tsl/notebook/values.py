@@ -13,7 +13,7 @@ _UNORDERED = ("bool", "c64", "c128")
 
 # Functions of TSL without names, which the variables of cells do not change.
 _PREVIEW = "fn(x, rows, columns) = map(fn(r) = map(fn(c) = x[r, c].item(), columns), rows)"
-_RANGE = "fn(x) = [min(x).item(), max(x).item()]"
+_RANGE = "fn(x) = [nanmin(x).item(), nanmax(x).item(), any(isnan(x)).item()]"
 _PIXELS = "fn(x) = if x.dtype == u8 { x } else { u8(clamp(f32(x), 0.0, 1.0) * 255.0 + 0.5) }"
 _MATRIX = "fn(x, rows, columns) = reshape(x, [-1, rows, columns])[0]"
 _SAVE = "fn(path, x) = save(path, x)"
@@ -40,12 +40,12 @@ class Viewer:
     def _of_tensor(self, tensor):
         if not tensor.shape or 0 in tensor.shape:
             return {}
-        least, most = (None, None) if tensor.dtype in _UNORDERED else self._range(tensor)
-        if _is_picture(tensor, least, most):
+        least, most, has_nan = (None, None, False) if tensor.dtype in _UNORDERED else self._range(tensor)
+        if not has_nan and _is_picture(tensor, least, most):
             return {"image/png": self._saved(self._pixels(tensor), ".png")}
-        return {"text/html": self._table(tensor, least, most)}
+        return {"text/html": self._table(tensor, least, most, has_nan)}
 
-    def _table(self, tensor, least, most):
+    def _table(self, tensor, least, most, has_nan):
         rows, columns = (1, *tensor.shape)[-2:]
         matrices = math.prod(tensor.shape[:-2])
         shown_rows, shown_columns = _ends(rows), _ends(columns)
@@ -59,7 +59,7 @@ class Viewer:
             lines.append(_line("td", row, ("…" if column is None else next(values) for column in shown_columns)))
         caption = f"{tensor.dtype}{list(tensor.shape)} on {tensor.device}"
         if least is not None:
-            caption += f", {_number(least)} to {_number(most)}"
+            caption += f", {_number(least)} to {_number(most)}" + (" and nan" if has_nan else "")
         if matrices > 1:
             caption += f"; the first of {matrices} matrices"
         return f"<table>{''.join(lines)}</table><div>{html.escape(caption)}</div>"
@@ -97,4 +97,6 @@ def _indices(shown):
 
 
 def _number(value):
-    return f"{value:.4g}" if isinstance(value, (float, complex)) else str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, complex):
+        return f"{value.real:.4g}{value.imag:+.4g}i"
+    return f"{value:.4g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
