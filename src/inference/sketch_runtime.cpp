@@ -48,7 +48,7 @@ void SketchRuntime::begin() {
 }
 
 Allocator& SketchRuntime::allocator() {
-  static LiteralMemory memory;
+  static LiteralMemory& memory = *new LiteralMemory;
   return memory;
 }
 

@@ -49,8 +49,8 @@ bool is_same_tensor(const Value& a, const Value& b) {
 }  // namespace
 
 const Value& unknown() {
-  static const ForeignType type{"unknown"};
-  static const Value value(make_ref<Foreign>(&type));
+  static const ForeignType& type = *new ForeignType{"unknown"};
+  static const Value& value = *new Value(make_ref<Foreign>(&type));
   return value;
 }
 
