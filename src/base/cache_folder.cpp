@@ -1,6 +1,10 @@
 #include "base/cache_folder.h"
 
 #include <cstdlib>
+#include <filesystem>
+#include <functional>
+
+#include <fmt/format.h>
 
 namespace tsl {
 
@@ -14,6 +18,14 @@ std::string default_cache_folder() {
     return folder + "/tsl";
   if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/tsl";
   return {};
+}
+
+std::string editor_notes_path(const std::string& source) {
+  const std::string folder = default_cache_folder();
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::canonical(source, error);
+  if (folder.empty() || error) return {};
+  return fmt::format("{}/lines/{:016x}.json", folder, std::hash<std::string>()(path.string()));
 }
 
 }  // namespace tsl

@@ -13,6 +13,7 @@
 #include "engine/run_reports.h"
 #include "report/dump.h"
 #include "report/explain.h"
+#include "report/line_notes.h"
 #include "report/page.h"
 #include "world/group.h"
 
@@ -74,6 +75,7 @@ void write_reports(const Command& command, Engine& engine, bool color) {
   report::Recording recording = finished_recording(engine);
   const std::string events = options.html.empty() ? "" : engine.timeline_json();
   engine.add_times(recording);  // which may measure the device
+  report::keep_line_notes(recording);
   if (!options.html.empty()) report::write_file(options.html, report::explain_page(recording, events));
   if (!options.html.empty() && !options.json && options.to.empty()) return;
   const bool has_file = !options.to.empty();

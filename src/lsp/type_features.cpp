@@ -1,10 +1,12 @@
-// What is shown of the types that variables have: hints behind their names, and hover.
+// What is shown of a text's lines: types behind names, what the last run has shown, and hover.
 #include <algorithm>
+#include <fstream>
 
 #include <fmt/format.h>
 
 #include "analysis/hover.h"
 #include "analysis/occurrences.h"
+#include "base/cache_folder.h"
 #include "lsp/features.h"
 
 namespace tsl::lsp {
@@ -30,6 +32,35 @@ std::string type_at(const Project& project, const Document& document, size_t off
   return "";
 }
 
+/// Returns what the last run kept of a text's file: an array of {line, source, text}.
+Json kept_notes(const Document& document) {
+  const std::string path = document.path().empty() ? "" : editor_notes_path(document.path());
+  std::ifstream file(path);
+  Json notes = path.empty() || !file ? Json::array() : Json::parse(file, nullptr, false);
+  return notes.is_array() ? notes : Json::array();
+}
+
+bool is_note(const Json& note) {
+  return note.is_object() && note.value("line", Json()).is_number_unsigned() &&
+         note.value("source", Json()).is_string() && note.value("text", Json()).is_string();
+}
+
+/// Adds what the last run has shown of lines, behind those that are as they were.
+void add_notes(Json& hints, const Document& document, uint32_t first, uint32_t last) {
+  constexpr uint32_t kEndOfLine = 1 << 30;
+  for (const Json& note : kept_notes(document)) {
+    if (!is_note(note)) continue;
+    const uint32_t line = note["line"].get<uint32_t>() - 1;  // from 1 in the file
+    if (line < first || line > last) continue;
+    const size_t begin = document.offset_at({line, 0}), end = document.offset_at({line, kEndOfLine});
+    if (document.text().substr(begin, end - begin) != note["source"].get<std::string>()) continue;
+    const Position at = document.position_at(end);
+    hints.push_back({{"position", {{"line", at.line}, {"character", at.character}}},
+                     {"label", note["text"]},
+                     {"paddingLeft", true}});
+  }
+}
+
 }  // namespace
 
 Json inlay_hints(const Project& project, const Document& document, const Json& parameters) {
@@ -46,6 +77,8 @@ Json inlay_hints(const Project& project, const Document& document, const Json& p
     if (each.type.size() > kMostShown) hint["tooltip"] = each.type;
     hints.push_back(std::move(hint));
   }
+  add_notes(hints, document, read_position(parameters.at("range").at("start")).line,
+            read_position(parameters.at("range").at("end")).line);
   return hints;
 }
 

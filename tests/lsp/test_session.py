@@ -2,6 +2,7 @@
 import os
 import pathlib
 import random
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -82,10 +83,34 @@ class Session(unittest.TestCase):
         self.assertEqual(hint["label"], ": {field_0: f32[0], field_1: f32[1], field_2: f32[2], …")
         self.assertIn("field_8: f32[8]}", hint["tooltip"])
 
-    def hints(self, first, last):
+    def test_what_the_last_run_has_shown_stands_behind_lines(self):
+        text = ("@compile\nfn step(w, x) {\n  let loss = mean((x @ w) ** 2)\n  if loss.item() > 9.0 { print(1) }\n"
+                "  return w - loss\n}\nfor i in range(0, 4) { step(ones([4]), ones([3, 4])) }\n")
+        with tempfile.TemporaryDirectory() as folder:
+            path, cache = pathlib.Path(os.path.realpath(folder)) / "a.tsl", os.environ.get("TSL_CACHE_DIR")
+            path.write_text(text)
+            os.environ["TSL_CACHE_DIR"] = folder
+            try:
+                subprocess.run([PROGRAM, "explain", "--device", "cpu", path], check=True, capture_output=True)
+                client = Client(PROGRAM)
+            finally:
+                os.environ.pop("TSL_CACHE_DIR") if cache is None else os.environ.update(TSL_CACHE_DIR=cache)
+            uri = f"file://{path}"
+            client.open(uri, text)
+            notes = lambda: [(each["position"]["line"], each["label"]) for each in self.hints(0, 9, client, uri) if "kind" not in each]
+            found = dict(notes())
+            self.assertIn("compiled; 3 of 4 runs are from plans", found[1])
+            self.assertRegex(found[2], r"^[\d.e-]+ ms$")
+            self.assertIn("split here: `loss.item()` is read", found[3])
+            client.change(uri, 2, [{"range": {"start": {"line": 3, "character": 20}, "end": {"line": 3, "character": 21}}, "text": "8"}])
+            self.assertNotIn(3, dict(notes()))
+            self.assertEqual(client.leave(), 0)
+            client.process.stdout.close()
+
+    def hints(self, first, last, client=None, uri=URI):
         place = lambda line: {"line": line, "character": 0}
         shown = {"start": place(first), "end": place(last)}
-        return self.client.request("textDocument/inlayHint", {"textDocument": {"uri": URI}, "range": shown})
+        return (client or self.client).request("textDocument/inlayHint", {"textDocument": {"uri": uri}, "range": shown})
 
     def test_names_are_found_and_renamed_in_all_files(self):
         texts = {"u": "fn helper(x) = x\nlet k = helper(1)\n",
