@@ -1,7 +1,10 @@
 // Bytes between ranks by Gloo over TCP. A module of its own: it shares no code with the program but the interface.
 #include "world/transport.h"
 
+#include <signal.h>
+
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <exception>
 #include <mutex>
@@ -18,6 +21,31 @@ namespace {
 
 using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
 
+/// Keeps SIGPIPE from this thread, and from those that it starts: that a rank has ended is an error, and Gloo writes to
+/// its socket without asking that no signal comes.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoPipeSignal() {
+    const timespec now = {};
+    while (!was_pending_ && sigtimedwait(&pipe_, nullptr, &now) == -1 && errno == EINTR) {}
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_, before_;
+  bool was_pending_;
+};
+
 class GlooTransport final : public Transport {
  public:
   explicit GlooTransport(const TransportOptions& options)
@@ -31,6 +59,7 @@ class GlooTransport final : public Transport {
   }
 
   std::string exchange(std::span<const Piece> sent, std::span<const Piece> received) override {
+    const NoPipeSignal no_signal;
     try {
       return run(sent, received);
     } catch (const std::exception& error) {
@@ -97,6 +126,7 @@ class GlooTransport final : public Transport {
 
 extern "C" __attribute__((visibility("default"))) Transport* tsl_world_connect(const TransportOptions& options,
                                                                                std::string& error) {
+  const NoPipeSignal no_signal;
   try {
     return new GlooTransport(options);
   } catch (const std::exception& failure) { error = failure.what(); }
