@@ -118,24 +118,20 @@ const ForeignType& reading_type() {
   return type;
 }
 
-const std::vector<Value>& request_items(const Value& v) {
-  return v.is(Tag::list) ? v.as<List>().items : v.as<Tuple>().items;
-}
-
 /// Returns the path, the places and the name of a request.
 std::array<Value, 3> parts_of_request(const Value& value) {
-  if (!is_items(value) || request_items(value).size() < 2 || request_items(value).size() > 3)
+  if (!is_items(value) || value.as<Sequence>().items.size() < 2 || value.as<Sequence>().items.size() > 3)
     fail_argument(
         ErrorName::wrong_argument_type, "requests",
         fmt::format("begin_rows: a request is a tuple of path, places and perhaps name, not {}", type_name(value)));
-  const std::vector<Value>& items = request_items(value);
+  const std::vector<Value>& items = value.as<Sequence>().items;
   return {items[0], items[1], items.size() > 2 ? items[2] : Value()};
 }
 
 /// Begins to read into memory that is allocated now, where it counts.
 void begin_reading(Context& context, Reading& reading) {
   std::vector<std::byte*> data;
-  for (const Value& each : request_items(reading.given)) {
+  for (const Value& each : reading.given.as<Sequence>().items) {
     count_work(kRequestWork);
     const auto [path, places, name] = parts_of_request(each);
     const RowRequest& request = reading.requests.emplace_back(row_request(context, path, places, name));
@@ -155,7 +151,7 @@ void begin_reading(Context& context, Reading& reading) {
 Value run_begin_rows(Context& context, std::span<Value> args) {
   auto reading = std::make_unique<Reading>();
   reading->given = args[0];
-  for (const Value& each : request_items(args[0])) parts_of_request(each);  // bounded: by a list
+  for (const Value& each : args[0].as<Sequence>().items) parts_of_request(each);  // bounded: by a list
   try {
     begin_reading(context, *reading);
   } catch (const Failure& failure) {
@@ -183,7 +179,7 @@ Value run_end_rows(Context& context, std::span<Value> args) {
   const bool is_whole = is_read(reading);
   Collector tensors;
   size_t number = 0;
-  for (const Value& each : request_items(reading.given)) {
+  for (const Value& each : reading.given.as<Sequence>().items) {
     count_work(kRequestWork);
     const auto [path, places, name] = parts_of_request(each);
     tensors.add(is_whole ? placed_rows(context, reading.rows[number], reading.requests[number].shape)

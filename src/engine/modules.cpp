@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error_names.h"
+#include "bytecode/exports.h"
 #include "engine/engine.h"
 #include "engine/library.h"
 #include "engine/module_files.h"
@@ -274,14 +275,7 @@ Ref<Module> ModuleLoader::load(const ModuleSource& found, const std::string& nam
       is_ours ? read(found.name, found.text, "", kNames) : read_program(found.name, found.text, found.name, kNames);
   VariableCells cells;
   run(*tree, {true, is_internal, is_ours}, cells, engine_.names().intern(name));
-  Ref<Module> module = make_ref<Module>();
-  module->name = name;
-  module->doc = tree->doc;
-  for (const ast::Variable* v : tree->main->variables) {
-    if (v->is_exported) module->exports.emplace_back(v->name, cells.at(v));
-  }
-  loaded_[found.key] = module;
-  return module;
+  return loaded_[found.key] = make_module(*tree, cells, name);
 }
 
 Value ModuleLoader::import(Name path, bool is_file, uint32_t importing_source) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "bytecode/compiler.h"
+#include "bytecode/exports.h"
 #include "syntax/parser.h"
 
 namespace tsl::inference {
@@ -105,14 +105,7 @@ Ref<Module> Sketch::load(const ModuleSource& found, const std::string& name, boo
   std::unique_ptr<Proto> main = compile(builtins_, *tree, options, cells);
   main->name = names().intern(name);
   interpreter_.run_module(interpreter_.code().add(std::move(main), source, found.text.size()), false);
-  Ref<Module> module = make_ref<Module>();
-  module->name = name;
-  module->doc = tree->doc;
-  for (const ast::Variable* v : tree->main->variables) {
-    if (v->is_exported) module->exports.emplace_back(v->name, cells.at(v));
-  }
-  loaded_[found.key] = module;
-  return module;
+  return loaded_[found.key] = make_module(*tree, cells, name);
 }
 
 }  // namespace tsl::inference
