@@ -2,7 +2,7 @@
 
 #ifdef TSL_HAS_CUDA
 
-#include "backend/cuda/codegen/generate.h"
+#include "backend/cuda/kernels/generate.h"
 #include "support/pretend_gpu.h"
 
 namespace tsl {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "backend/cpu/libraries/libraries.h"
-#include "backend/cpu/op_kernels.h"
+#include "backend/cpu/kernels/kernel_rows.h"
+#include "backend/cpu/kernels/op_kernels.h"
 #include "backend/cpu/tiles/runner.h"
 #include "backend/cpu/tiles/tile_plan.h"
 #include "base/run_watch.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backend/cpu/kernels.h"
-#include "backend/cpu/libraries/libraries.h"
+#include "backend/cpu/kernels/kernel_rows.h"
 #include "backend/cpu/memory.h"
 #include "backend/cpu/run_state.h"
 #include "backend/cpu/threads.h"

@@ -1,9 +1,10 @@
 #include "backend/cuda/backend.h"
 
-#include "backend/cuda/codegen/generate.h"
 #include "backend/cuda/codegen/reduce_shape.h"
 #include "backend/cuda/driver/executable.h"
 #include "backend/cuda/driver/moves.h"
+#include "backend/cuda/kernels/generate.h"
+#include "backend/cuda/kernels/launch_candidates.h"
 #include "backend/cuda/libraries/libraries.h"
 #include "backend/cuda/nvtx.h"
 #include "backend/cuda/ranks/links.h"

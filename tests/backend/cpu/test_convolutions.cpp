@@ -1,5 +1,5 @@
 // Convolutions of small whole numbers, whose sums are exact: by every instruction set, and any number of threads.
-#include "backend/cpu/libraries/convolution.h"
+#include "backend/cpu/kernels/convolution.h"
 
 #include <algorithm>
 #include <cstring>

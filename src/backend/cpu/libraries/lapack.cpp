@@ -8,8 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "backend/cpu/kernels/kernel_rows.h"
 #include "backend/cpu/libraries/lapack.h"
-#include "backend/cpu/libraries/libraries.h"
 
 extern "C" {
 void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* info);
@@ -439,7 +439,7 @@ constexpr std::pair<Op, std::unique_ptr<exec::OpKernel> (*)(const graph::Node&, 
 
 }  // namespace
 
-std::vector<exec::KernelRow> lapack_rows(const LibraryContext& context) {
+std::vector<exec::KernelRow> lapack_rows(const RowContext& context) {
   const auto make = [&pool = context.pool](const graph::Node& node) {
     return node.attrs.pairs ? make_complex(node, pool) : make_by_op(kRows, node, pool);
   };

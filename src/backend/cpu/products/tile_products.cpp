@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/libraries/convolution.h"
+#include "backend/cpu/kernels/convolution.h"
 #include "backend/cpu/products/thread_memory.h"
 #include "base/integers.h"
 #include "base/run_watch.h"

@@ -7,12 +7,13 @@
 #include <optional>
 #include <utility>
 
-#include "backend/cuda/codegen/generate.h"
 #include "backend/cuda/driver/dependencies.h"
 #include "backend/cuda/driver/graph_launcher.h"
 #include "backend/cuda/driver/host_op.h"
 #include "backend/cuda/driver/library_call.h"
 #include "backend/cuda/driver/loaded_kernels.h"
+#include "backend/cuda/kernels/generate.h"
+#include "backend/cuda/kernels/launch_candidates.h"
 #include "base/error_names.h"
 #include "exec/address_check.h"
 #include "exec/constant_launches.h"

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "backend/cuda/driver/work_log.h"
+#include "backend/cuda/kernels/launch_candidates.h"
 #include "backend/cuda/source/prelude.h"
 #include "base/error_names.h"
 #include "base/machine.h"

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "backend/cuda/codegen/generate.h"
 #include "backend/cuda/driver/gpu.h"
+#include "backend/cuda/kernels/generate.h"
 
 namespace tsl::cuda {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "backend/cuda/kernels/convolution/few_pixels.h"
 #include "backend/cuda/libraries/convolutions.h"
 #include "backend/cuda/libraries/cudnn.h"
-#include "backend/cuda/libraries/few_pixels.h"
 #include "backend/cuda/libraries/handle.h"
 #include "backend/cuda/libraries/libraries.h"
 #include "backend/cuda/libraries/optional_library.h"
@@ -245,8 +245,6 @@ bool can_cudnn_describe(const graph::Node& node) {
 }
 
 std::vector<exec::KernelRow> convolutions_rows(Gpu& gpu) {
-  const std::vector<Op> ops = {Op::conv, Op::conv_input_grad, Op::conv_weight_grad};
-  const auto by_own = [&gpu](const graph::Node& node) { return few_pixels_refusal(node, gpu.facts); };
   const auto by_cudnn = [](const graph::Node& node) -> std::string_view {
     if (!is_float(node.dtype)) return "of integers";
     return can_cudnn_describe(node) ? "" : "groups of few channels, uneven margins, or extents beyond 32 bits";
@@ -262,11 +260,10 @@ std::vector<exec::KernelRow> convolutions_rows(Gpu& gpu) {
     if (!choice->second) return nullptr;
     return std::make_unique<ConvKernel>(node, *cudnn, std::move(problem), *choice->second);
   };
-  return {{.name = "few pixels",
-           .ops = ops,
-           .refusal = by_own,
-           .make = [&gpu](const graph::Node& node) { return few_pixels_kernel(node, gpu); }},
-          {.name = "cuDNN", .ops = ops, .refusal = by_cudnn, .make = make}};
+  return {{.name = "cuDNN",
+           .ops = {Op::conv, Op::conv_input_grad, Op::conv_weight_grad},
+           .refusal = by_cudnn,
+           .make = make}};
 }
 
 }  // namespace tsl::cuda

@@ -1,5 +1,5 @@
-// The rows of a GPU's table of kernels for ops that are never fused, by library: a file each. What rows are made from
-// must outlive them.
+// The rows of a GPU's table of kernels for ops that are never fused: those of kernels of TSL's own, and a file for each
+// library. What rows are made from must outlive them.
 #pragma once
 
 #include <vector>
@@ -9,22 +9,21 @@
 
 namespace tsl::cuda {
 
-/// Products of floats: with a vector by kernels of TSL's own, and by cuBLASLt, which the first product opens. That
-/// fails (device) if it is not installed.
+/// The rows of kernels/own_op.h.
+std::vector<exec::KernelRow> own_kernel_rows(Gpu& gpu);
+/// Products of floats by cuBLASLt, which the first product opens. That fails (device) if it is not installed.
 std::vector<exec::KernelRow> products_rows(Gpu& gpu);
 /// Factorisations of f32 and f64, by cuSOLVER; has none if it is not installed.
 std::vector<exec::KernelRow> factorisations_rows(Gpu& gpu);
 /// Triangular systems of f32 and f64, by cuBLAS; has none if it is not installed.
 std::vector<exec::KernelRow> triangular_rows(Gpu& gpu);
-/// Convolutions of floats: of few pixels by kernels of TSL's own, and by cuDNN; that has none if it is not installed.
+/// Convolutions of floats, by cuDNN; has none if it is not installed.
 std::vector<exec::KernelRow> convolutions_rows(Gpu& gpu);
-/// Attention, by kernels of TSL's own.
-std::vector<exec::KernelRow> attention_rows(Gpu& gpu);
 /// Fourier transforms of f32 and f64, by cuFFT; has none if it is not installed.
 std::vector<exec::KernelRow> fourier_rows(Gpu& gpu);
 
 /// All rows, in the order in which they are asked.
 inline constexpr std::vector<exec::KernelRow> (*kKernelRows[])(Gpu&) = {
-    products_rows, factorisations_rows, triangular_rows, convolutions_rows, attention_rows, fourier_rows};
+    own_kernel_rows, products_rows, factorisations_rows, triangular_rows, convolutions_rows, fourier_rows};
 
 }  // namespace tsl::cuda

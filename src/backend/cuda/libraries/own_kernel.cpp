@@ -1,6 +1,7 @@
 #include "backend/cuda/libraries/own_kernel.h"
 
 #include "backend/cuda/driver/loaded_kernels.h"
+#include "backend/cuda/libraries/libraries.h"
 #include "base/integers.h"
 
 namespace tsl::cuda {
@@ -78,6 +79,48 @@ bool OwnLaunches::replace(const exec::KernelSource& edited) {
     is_found = true;
   }
   return is_found;
+}
+
+namespace {
+
+/// Runs an OwnOp on a GPU.
+class OwnOpKernel final : public exec::OpKernel {
+ public:
+  OwnOpKernel(Gpu& gpu, std::unique_ptr<OwnOp> op) : op_(std::move(op)), launches_(gpu, op_->launches()) {}
+
+  std::string name() const override { return std::string(op_->name()); }
+  uint64_t workspace_bytes() const override { return op_->workspace_bytes(); }
+  const Layout* order_of(size_t operand, const Layout& layout) const override { return op_->order_of(operand, layout); }
+  bool is_recordable() const override { return true; }
+  bool can_record(const exec::OpCall&) override { return launches_.has_run(); }
+  exec::OwnCode* own_code() override { return &launches_; }
+  void run(const exec::OpCall& call) override { launches_.enqueue(op_->arguments(call)); }
+
+ private:
+  std::unique_ptr<OwnOp> op_;
+  OwnLaunches launches_;
+};
+
+exec::KernelRow kernel_row(Gpu& gpu, const OwnRow& own) {
+  const auto make = [&gpu, make_op = own.make](const graph::Node& node) -> std::unique_ptr<exec::OpKernel> {
+    std::unique_ptr<OwnOp> op = make_op(node, gpu.facts);
+    return op ? std::make_unique<OwnOpKernel>(gpu, std::move(op)) : nullptr;
+  };
+  return {.name = own.name,
+          .ops = own.ops,
+          .refusal = [&gpu, refusal = own.refusal](const graph::Node& node) { return refusal(node, gpu.facts); },
+          .make = make,
+          .refuses_call = own.refuses_call};
+}
+
+}  // namespace
+
+std::vector<exec::KernelRow> own_kernel_rows(Gpu& gpu) {
+  std::vector<exec::KernelRow> rows;
+  for (const auto family : kOwnRows) {
+    for (const OwnRow& own : family()) rows.push_back(kernel_row(gpu, own));
+  }
+  return rows;
 }
 
 OwnKernel::OwnKernel(Gpu& gpu, std::string_view name, std::string_view parameters, std::string_view body) {

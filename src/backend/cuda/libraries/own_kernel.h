@@ -2,24 +2,15 @@
 // fill.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
 #include "backend/cuda/driver/gpu.h"
-#include "backend/cuda/source/cuda_kernel.h"
+#include "backend/cuda/kernels/own_op.h"
 #include "exec/op_kernel.h"
 
 namespace tsl::cuda {
-
-/// A kernel whose only argument is a struct, and how it is launched.
-struct OwnLaunch {
-  CudaKernel kernel;  // whose threads_x are those of a block
-  std::array<unsigned, 3> grid = {1, 1, 1};
-  uint64_t shared_bytes = 0;  // of a block, dynamic
-  uint64_t most_shared = 0;   // of all launches of this code: another node may have the same code, and other sizes
-};
 
 /// The kernels that run an op, one after another, all with the same struct.
 class OwnLaunches final : public exec::OwnCode {

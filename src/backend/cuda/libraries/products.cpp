@@ -1,8 +1,9 @@
-// Matrix products of floats, by cuBLASLt; those with a vector by kernels of our own.
+// Matrix products of floats, by cuBLASLt.
 
+#include "backend/cuda/kernels/products/node_gemm.h"
+#include "backend/cuda/kernels/products/vector_products.h"
 #include "backend/cuda/libraries/libraries.h"
-#include "backend/cuda/libraries/node_gemm.h"
-#include "backend/cuda/libraries/vector_products.h"
+#include "backend/cuda/libraries/matmul.h"
 #include "exec/matrix_layout.h"
 
 namespace tsl::cuda {
@@ -61,11 +62,6 @@ class LazyMatmul {
 std::vector<exec::KernelRow> products_rows(Gpu& gpu) {
   const bool tf32 = gpu.options.tf32;
   const auto library = std::make_shared<LazyMatmul>(gpu);
-  const auto by_vectors = [&gpu, tf32](const graph::Node& node) -> std::string_view {
-    if (!is_float(node.dtype)) return "of integers";
-    if (node.epilogue != graph::Epilogue()) return "with an epilogue";
-    return vector_product_refusal(NodeGemm(node, tf32).gemm(), gpu.facts);
-  };
   const auto by_library = [](const graph::Node& node) -> std::string_view {
     return is_float(node.dtype) ? "" : "of integers";
   };
@@ -80,12 +76,7 @@ std::vector<exec::KernelRow> products_rows(Gpu& gpu) {
     return gemm.is_call() && library->get().has_epilogue(gemm.gemm());
   };
   const auto padded = [tf32](const graph::Node& node) { return padded_product(NodeGemm(node, tf32).gemm()); };
-  return {{.name = "vector",
-           .ops = {Op::matmul},
-           .refusal = by_vectors,
-           .make = [&gpu,
-                    tf32](const graph::Node& node) { return vector_product_kernel(node, NodeGemm(node, tf32), gpu); }},
-          {.name = "cuBLASLt",
+  return {{.name = "cuBLASLt",
            .ops = {Op::matmul},
            .refusal = by_library,
            .make = make,

@@ -5,7 +5,7 @@
 #include <functional>
 #include <map>
 
-#include "backend/cuda/codegen/generate.h"
+#include "backend/cuda/kernels/generate.h"
 #include "graph/compile.h"
 #include "support/build.h"
 #include "support/gpu.h"

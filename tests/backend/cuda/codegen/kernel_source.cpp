@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <set>
 
-#include "backend/cuda/codegen/generate.h"
 #include "backend/cuda/codegen/multi_tensor.h"
 #include "backend/cuda/codegen/reduce_shape.h"
 #include "backend/cuda/codegen/writer.h"
+#include "backend/cuda/kernels/generate.h"
 #include "graph/compile.h"
 #include "support/build.h"
 #include "support/gpu.h"

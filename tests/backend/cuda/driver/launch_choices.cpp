@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "backend/cuda/codegen/generate.h"
+#include "backend/cuda/kernels/generate.h"
 #include "catch.h"
 #include "graph/compile.h"
 #include "support/build.h"

@@ -6,10 +6,11 @@
 #include <random>
 #include <sstream>
 
-#include "backend/cuda/libraries/attention_source.h"
+#include "backend/cuda/kernels/attention/attention_source.h"
+#include "backend/cuda/kernels/convolution/few_pixels.h"
+#include "backend/cuda/kernels/products/node_gemm.h"
+#include "backend/cuda/kernels/products/vector_products.h"
 #include "backend/cuda/libraries/convolutions.h"
-#include "backend/cuda/libraries/few_pixels.h"
-#include "backend/cuda/libraries/vector_products.h"
 #include "backend/cuda/op_graphs.h"
 #include "support/gpu.h"
 
