@@ -309,7 +309,7 @@ TSL_API tsl_status tsl_get_note(tsl_engine engine, size_t index, tsl_string* not
 /* Formats the error as the program `tsl` shows it: several lines, with the source line. */
 TSL_API tsl_status tsl_get_error_text(tsl_engine engine, tsl_string* text);
 /* Formats the error as a JSON object: {"kind", "name", "message", "file", "line", "column", "end_column", "hints",
- * "notes", "frames"}. */
+ * "notes", "frames"}. Of more than 1,000 frames it lists the 500 innermost and the 500 outermost ones. */
 TSL_API tsl_status tsl_get_error_json(tsl_engine engine, tsl_string* text);
 
 /* ---- Reports ----

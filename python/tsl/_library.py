@@ -274,6 +274,7 @@ class Error(Exception):
     kind: "shape", "type", ...; name: "shape-mismatch", ...: docs/errors.md lists all; message: one sentence.
     file, line, column: where, counted from 1; None if no place is known.
     frames: the calls that led there, the innermost first: the calling `function`, `file` and `line` of each.
+    Of more than 1,000 the 500 innermost and the 500 outermost.
     hints, notes: what may help, as sentences.
     exit_code: of an error of the kind "exit", what the script gave to exit().
     """

@@ -37,7 +37,7 @@ Json describe(const Error& error, const SourceMap& sources) {
     out["related"].back()["message"] = each.text;
   }
   out["frames"] = Json::array();
-  for (const CallSite& call : error.called_from) {
+  for (const CallSite& call : listed_calls(error)) {
     out["frames"].push_back({{"function", call.function}});
     out["frames"].back().update(place(call.span, sources));
   }
@@ -54,6 +54,15 @@ Json describe(const CallHelp& call) {
 }
 
 }  // namespace
+
+std::vector<CallSite> listed_calls(const Error& error) {
+  constexpr std::ptrdiff_t kMost = 1000;
+  const auto count = std::ssize(error.called_from);
+  if (count <= kMost) return error.called_from;
+  std::vector<CallSite> calls(error.called_from.begin(), error.called_from.begin() + kMost / 2);
+  calls.insert(calls.end(), error.called_from.end() - kMost / 2, error.called_from.end());
+  return calls;
+}
 
 std::string diagnostics_json(const std::vector<Error>& errors, const SourceMap& sources) {
   Json all = Json::array();

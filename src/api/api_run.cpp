@@ -1,6 +1,7 @@
 // Running programs, their variables, and their errors.
 #include <nlohmann/json.hpp>
 
+#include "analysis/json.h"
 #include "api/host.h"
 #include "base/error_names.h"
 #include "engine/modules.h"
@@ -100,7 +101,7 @@ std::string error_json(const Problem& problem, Host* host, const tsl_error& erro
   out["hints"] = problem.error.hints;
   out["notes"] = problem.error.notes;
   out["frames"] = nlohmann::ordered_json::array();
-  for (const CallSite& call : problem.error.called_from) {
+  for (const CallSite& call : analysis::listed_calls(problem.error)) {
     nlohmann::ordered_json frame{{"function", call.function}};
     frame.update(location_json(host, call.span));
     out["frames"].push_back(std::move(frame));

@@ -114,6 +114,18 @@ TEST_CASE("an error has its kind, place and calls", "[api]") {
   CHECK(json["frames"][0]["function"] == "outer");
 }
 
+TEST_CASE("of a thousand calls and more, JSON lists the innermost and the outermost", "[api]") {
+  Fixture t;
+  REQUIRE(t.run("fn f(n) = if n == 0 then error(\"end\") else 1 + f(n - 1)\nfn outer() = f(1500)\nouter()") == TSL_USER);
+  tsl_string text = {};
+  REQUIRE(tsl_get_error_json(t.engine, &text) == TSL_OK);
+  const auto frames = nlohmann::json::parse(text_of(text))["frames"];
+  REQUIRE(frames.size() == 1000);
+  CHECK(frames[0]["function"] == "f");
+  CHECK(frames[998]["function"] == "outer");
+  CHECK(frames[999]["function"] == "<main>");
+}
+
 TEST_CASE("exit() of a script ends its run and not the process", "[api]") {
   Fixture t;
   CHECK(t.run("fn f() { try { exit(7) } catch e { } }\nprint(1)\nf()\nprint(2)") == TSL_EXIT);
