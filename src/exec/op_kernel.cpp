@@ -13,8 +13,10 @@ namespace {
 
 constexpr std::string_view kDefinition = "definition";  // the name of what is no row
 constexpr std::string_view kForcedOther = "TSL_KERNELS names another one";
+constexpr std::string_view kTooManyOperands = "of too many operands";
 
 std::string_view refusal_of(const KernelRow& row, const graph::Node& node) {
+  if (node.args.size() > kMostOperands) return kTooManyOperands;
   return row.refusal ? row.refusal(node) : std::string_view();
 }
 

@@ -18,6 +18,9 @@
 
 namespace tsl::exec {
 
+/// The most operands of a node that an op kernel runs: no row runs one of more.
+inline constexpr size_t kMostOperands = 6;
+
 /// The memory of one call of an op kernel. On a device that works on a stream, its addresses are of the device, and
 /// whoever made the op kernel has given it the device.
 struct OpCall {

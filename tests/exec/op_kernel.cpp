@@ -57,6 +57,29 @@ TEST_CASE("the first row that is not refused and installed runs a node") {
         "first (too small), second (not installed, or it has no kernel for these sizes), third: taken, fourth");
 }
 
+TEST_CASE("no row runs a node of more operands than its memory has places") {
+  KernelRow any = row("any", "");
+  any.ops = {Op::concat, Op::matmul};
+  KernelRows rows;
+  rows.add({std::move(any)});
+  graph::Graph graph;
+  const graph::NodeId x = graph::input(graph, {2, 2});
+  std::vector<graph::Arg> operands(kMostOperands, graph::read(graph, x));
+  CHECK(rows.find(graph[graph::add(graph, Op::concat, operands)]) != nullptr);
+  operands.push_back(graph::read(graph, x));
+  const graph::Node& node = graph[graph::add(graph, Op::concat, operands)];
+  CHECK(rows.find(node) == nullptr);
+  CHECK(to_text(rows.candidates(node, "own")) == "any (of too many operands), own: taken");
+}
+
+TEST_CASE("the operands of every op have places, beside a bias and the sum before it") {
+  for (const OpDef& op : op_table()) {
+    CAPTURE(op.name);
+    const bool may_have_one_more = op.op == Op::matmul || op.traits.ordering == Ordering::program;
+    CHECK(op.arity + may_have_one_more <= static_cast<int>(kMostOperands));
+  }
+}
+
 TEST_CASE("rows that do not run a product are not asked for its epilogue or padding") {
   const graph::Graph graph = product();
   const auto is_asked = [&](std::string_view refusal) {

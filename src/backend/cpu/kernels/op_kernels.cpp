@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cstring>
 
 #include "backend/cpu/ranges.h"
@@ -151,12 +150,10 @@ uint64_t bytes_of_copies(const exec::OpKernel& library, const Plan& plan, const 
 void run_by_library(OpRun& run, exec::OpKernel& library, std::span<std::byte> workspace) {
   const uint64_t own = graph::aligned(library.workspace_bytes());
   run.reserve(workspace.subspan(own));
-  constexpr size_t kMostOperands = 6;
-  std::array<const std::byte*, kMostOperands> operands{};
+  std::array<const std::byte*, exec::kMostOperands> operands{};
   std::array<std::byte*, kMaxResults> results{};
   const size_t operand_count = run.node.args.size(), result_count = static_cast<size_t>(run.node.def().results);
-  assert(operand_count <= kMostOperands);
-  // bounded: by kMostOperands
+  // bounded: by kMostOperands, beyond which no row runs the node
   for (size_t i = 0; i < operand_count; ++i) {
     const int arg = static_cast<int>(i);
     const Layout* const order = library.order_of(i, run.layout(arg));
