@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <variant>
+
+#include "tensor/field_count.h"
 
 namespace tsl::exec {
 
@@ -29,5 +32,6 @@ inline constexpr BackendOption kBackendOptions[] = {
     {"--portable", "Functions of f32, f16 and bf16 on a GPU give the CPU's bits, and take longer",
      &BackendOptions::portable},
 };
+static_assert(std::size(kBackendOptions) == count_fields<BackendOptions>(), "every option has a row");
 
 }  // namespace tsl::exec

@@ -150,8 +150,8 @@ struct Attrs {
   Ref<const ConvGeometry> conv = {};
   Ref<const ElementError> error = {};  // of a take: what it raises for an index out of range
 
-  /// Calls visit(name, pointer to member) for each field.
-  template <class Visit> static void for_each_field(Visit&& visit) {
+  /// Calls visit(name, pointer to member) for each field; op_table.cpp checks that it does.
+  template <class Visit> static constexpr void for_each_field(Visit&& visit) {
     visit("dtype", &Attrs::dtype);
     visit("keepdims", &Attrs::keepdims);
     visit("descending", &Attrs::descending);

@@ -1,8 +1,16 @@
+#include "tensor/field_count.h"
 #include "tensor/rows/op_rows.h"
 
 namespace tsl {
 
 namespace {
+
+constexpr size_t count_visited() {
+  size_t count = 0;
+  Attrs::for_each_field([&](const char*, auto) { ++count; });
+  return count;
+}
+static_assert(count_visited() == count_fields<Attrs>(), "Attrs::for_each_field() visits every field");
 
 const std::vector<OpDef>& table() {
   static const auto& table = *new std::vector<OpDef>([] {

@@ -9,6 +9,7 @@
 #include "backend/cuda/codegen/kernel_templates.h"
 #include "backend/cuda/kernels/generate.h"
 #include "exec/launch_alone.h"
+#include "tensor/field_count.h"
 
 namespace tsl::cuda {
 
@@ -27,6 +28,7 @@ constexpr Field kFields[] = {
     {"row_threads", &LaunchParameters::row_threads, {0, 32, 64, 128, 128}},
     {"resident_threads", &LaunchParameters::resident_threads, {1024, 512, 1536, 2048, 2048}},
 };
+static_assert(std::size(kFields) + 1 == count_fields<LaunchParameters>(), "all but is_joined can be chosen");
 
 /// Returns the fields that the generator of a kernel reads.
 std::vector<const Field*> fields_of(const graph::Plan& plan, const graph::Kernel& kernel) {
