@@ -28,7 +28,8 @@ struct Arg {
 /// What a matrix product applies to its sums before rounding, under fast numerics: see absorb_epilogues().
 struct Epilogue {
   bool bias = false;         // adds the node's last operand, a vector, along the result's last axis
-  Op activation = Op::copy;  // applied after the bias: relu, gelu_tanh, or none (copy)
+  Op activation = Op::copy;  // applied after the bias: is_activation(), or none (copy)
+  static bool is_activation(Op op) { return op == Op::relu || op == Op::gelu_tanh; }
   friend bool operator==(const Epilogue&, const Epilogue&) = default;
 };
 

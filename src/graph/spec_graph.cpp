@@ -203,7 +203,7 @@ bool has_bias_of_columns(const NodeSubject& s) {
 
 bool has_activation(const NodeSubject& s) {
   const Op op = s.node.epilogue.activation;
-  return op == Op::copy || op == Op::relu || op == Op::gelu_tanh;
+  return op == Op::copy || Epilogue::is_activation(op);
 }
 
 bool is_listed(const NodeSubject& s) {

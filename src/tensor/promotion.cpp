@@ -14,8 +14,11 @@ ScalarType class_of(DType dtype) {
   return is_integer(dtype) ? ScalarType::integer : ScalarType::boolean;
 }
 
-// Whether an arithmetic op is defined on bools: add is `or`, mul is `and`, and minimum and maximum are defined.
-bool is_defined_on_bool(Op op) { return op == Op::add || op == Op::mul || op == Op::minimum || op == Op::maximum; }
+/// Names the elements on which ops of a rule are defined.
+std::string_view elements_of(DTypeRule rule) {
+  if (rule == DTypeRule::bitwise) return "bools or integers";
+  return rule == DTypeRule::shift ? "integers" : "numbers";
+}
 
 [[noreturn]] void fail_operands(const OpDef& op, std::span<const Operand> operands, std::string_view wanted) {
   std::string given;
@@ -55,26 +58,12 @@ DType promote_operands(std::span<const Operand> operands, const Ops* ops) {
 }
 
 DType operand_dtype(const OpDef& op, std::span<const Operand> operands, const Ops& ops) {
-  if (op.dtype_rule == DTypeRule::select) return promote_operands(operands.subspan(1), &ops);
-  const DType dtype = promote_operands(operands, &ops);
-  switch (op.dtype_rule) {
-    case DTypeRule::floating:
-    case DTypeRule::predicate: return is_float(dtype) ? dtype : ops.promoted_reals();
-    case DTypeRule::same:
-      if (dtype == DType::boolean) fail_operands(op, operands, "numbers");
-      return dtype;
-    case DTypeRule::arithmetic:
-      if (dtype == DType::boolean && !is_defined_on_bool(op.op)) fail_operands(op, operands, "numbers");
-      return dtype;
-    case DTypeRule::bitwise:
-      if (is_float(dtype)) fail_operands(op, operands, "bools or integers");
-      return dtype;
-    case DTypeRule::shift:
-      if (!is_integer(dtype)) fail_operands(op, operands, "integers");
-      return dtype;
-    case DTypeRule::compare:
-    case DTypeRule::select: break;
-  }
+  const DTypeRule rule = op.dtype_rule;
+  if (rule == DTypeRule::select) return promote_operands(operands.subspan(1), &ops);
+  const bool of_floats = rule == DTypeRule::floating || rule == DTypeRule::predicate;
+  const DType promoted = promote_operands(operands, &ops);
+  const DType dtype = of_floats && !is_float(promoted) ? ops.promoted_reals() : promoted;
+  if (!is_defined(op.op, rule, dtype)) fail_operands(op, operands, elements_of(rule));
   return dtype;
 }
 

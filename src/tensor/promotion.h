@@ -14,6 +14,23 @@ DType default_dtype(ScalarType type, DType reals = DType::f32);
 /// float) is higher than that of every tensor, and then count as i64 or as Ops::promoted_reals() (without `ops`: f32).
 DType promote_operands(std::span<const Operand> operands, const Ops* ops = nullptr);
 
+/// Whether an elementwise op of this rule is defined on elements of the dtype: an arithmetic one on bools if it is add
+/// (`or`), mul (`and`), minimum or maximum.
+constexpr bool is_defined(Op op, DTypeRule rule, DType dtype) {
+  switch (rule) {
+    case DTypeRule::same: return dtype != DType::boolean;
+    case DTypeRule::arithmetic:
+      return dtype != DType::boolean || op == Op::add || op == Op::mul || op == Op::minimum || op == Op::maximum;
+    case DTypeRule::floating:
+    case DTypeRule::predicate: return is_float(dtype);
+    case DTypeRule::bitwise: return !is_float(dtype);
+    case DTypeRule::shift: return !is_float(dtype) && dtype != DType::boolean;
+    case DTypeRule::compare:
+    case DTypeRule::select: return true;
+  }
+  return false;
+}
+
 /// Returns the dtype to which an elementwise op converts its operands (where: its last two). Throws Failure (type) if
 /// the op does not support them.
 DType operand_dtype(const OpDef& op, std::span<const Operand> operands, const Ops& ops);

@@ -227,7 +227,7 @@ std::optional<Node> with_epilogue(const Graph& graph, const std::vector<Uses>& u
   const Node* end = &graph[id];
   const Arg *product = nullptr, *bias = nullptr;
   Epilogue epilogue;
-  if (end->op == Op::relu || end->op == Op::gelu_tanh) {
+  if (Epilogue::is_activation(end->op)) {
     epilogue.activation = end->op;
     product = &end->args[0];
     if (!is_own(*product)) return {};

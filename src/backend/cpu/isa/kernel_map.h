@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cpu/isa/kernel_base.h"
+#include "tensor/promotion.h"
 
 namespace tsl::cpu::TSL_ISA {
 namespace {
@@ -22,22 +23,6 @@ namespace {
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY
-
-/// Whether an op of this dtype rule has a kernel for operands of the dtype.
-constexpr bool is_defined(Op op, DTypeRule rule, DType dtype) {
-  switch (rule) {
-    case DTypeRule::same: return dtype != DType::boolean;
-    case DTypeRule::arithmetic:
-      return dtype != DType::boolean || op == Op::add || op == Op::mul || op == Op::minimum || op == Op::maximum;
-    case DTypeRule::floating:
-    case DTypeRule::predicate: return is_float(dtype);
-    case DTypeRule::bitwise: return !is_float(dtype);
-    case DTypeRule::shift: return !is_float(dtype) && dtype != DType::boolean;
-    case DTypeRule::compare:
-    case DTypeRule::select: return true;
-  }
-  return false;
-}
 
 /// Ops whose scalar body has a branch that is rarely taken: `apply` computes the operands for which are_easy holds, in
 /// one loop; the full body is called again for the others.
