@@ -244,13 +244,13 @@ using Results = std::array<Tensor, kMaxResults>;
 class Ops;
 struct OpDef;
 
-/// The arguments of a derivative rule: the call to differentiate, and the gradients of its results.
 /// A gradient that is zero but in a view of its tensor, laid out contiguously.
 struct EmbeddedGradient {
   Tensor elements;
   Layout view;
 };
 
+/// The arguments of a derivative rule: the call to differentiate, and the gradients of its results.
 struct VjpCall {
   Ops& ops;
   const OpDef& op;

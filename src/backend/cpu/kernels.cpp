@@ -37,7 +37,7 @@ Isa supported_isa() {
 #endif
 }
 
-std::unique_ptr<const KernelTable> make_multi_tensor_kernel([[maybe_unused]] Isa isa) {
+std::unique_ptr<const KernelTable> table_of([[maybe_unused]] Isa isa) {
   auto table = std::make_unique<KernelTable>();
 #if defined(TSL_X86_KERNELS)
   if (isa == Isa::avx512) avx512::fill_table(*table);
@@ -78,16 +78,16 @@ Isa best_isa() {
 const KernelTable& kernels(Isa isa) {
   switch (isa) {
     case Isa::avx512: {
-      static const auto* const table = make_multi_tensor_kernel(Isa::avx512).release();
+      static const auto* const table = table_of(Isa::avx512).release();
       return *table;
     }
     case Isa::avx2: {
-      static const auto* const table = make_multi_tensor_kernel(Isa::avx2).release();
+      static const auto* const table = table_of(Isa::avx2).release();
       return *table;
     }
     case Isa::generic: break;
   }
-  static const auto* const table = make_multi_tensor_kernel(Isa::generic).release();
+  static const auto* const table = table_of(Isa::generic).release();
   return *table;
 }
 

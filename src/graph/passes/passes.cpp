@@ -341,7 +341,7 @@ bool is_fill(const Node& node) { return !node.is_input && node.op == Op::fill; }
 /// Whether the node can take constants as operands and can be folded to a constant.
 bool computes_elements(const Node& node) { return !node.is_input && is_elementwise(node.def()) && node.op != Op::copy; }
 
-/// Whether the node finds a place among one element: it is always 0.
+/// Whether the node is an argmax or argmin of one element, whose result is always 0.
 bool finds_only_place(const Node& node) {
   return !node.is_input && (node.op == Op::argmax || node.op == Op::argmin) && reduced_count(node) == 1;
 }
@@ -351,6 +351,7 @@ bool scans_one(const Node& node) {
   const bool is_scan = !node.is_input && (node.op == Op::cumsum || node.op == Op::cumprod);
   return is_scan && node.shape[static_cast<int>(node.attrs.axis)].hint() == 1;
 }
+
 /// Makes the node that has the elements of a node's operand.
 Node elements_like(const Graph& graph, Node node) {
   node.op = graph[node.args[0].node].dtype == node.dtype ? Op::copy : Op::cast;
