@@ -35,7 +35,7 @@ bool can_scatter(const Node& node) {
   return places < INT32_MAX && element_count(node.args[1].layout.shape).hint() <= kMaxSortLength;
 }
 
-using OpGenerator = GeneratedKernels (*)(const OpKernel&);
+using OpGenerator = GeneratedKernels (*)(const OpNode&);
 
 bool can_always(const Node&) { return true; }
 bool can_multiply(const Node& node) { return !is_float(node.dtype); }
@@ -100,7 +100,7 @@ GeneratedKernels generate_template(const Kernel& kernel, const Plan& plan, bool 
       return stays ? generate_rows(ordered, plan, vectorized, parameters)
                    : generate_reduce(ordered, plan, vectorized, parameters);
     }
-    case graph::Template::op: return generator_of(plan.graph[kernel.op_node])(OpKernel(kernel, plan));
+    case graph::Template::op: return generator_of(plan.graph[kernel.op_node])(OpNode(kernel, plan));
   }
   return {};
 }

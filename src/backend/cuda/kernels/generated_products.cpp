@@ -16,7 +16,7 @@ constexpr int kProductsThreads = 256;
 constexpr int64_t kProductsTile = 64;  // as in integer_product.cuh
 
 /// Writes an operand of the device function: "{b0 + a_at(batch), down, across}".
-std::string operand(KernelWriter& writer, const OpKernel& op, size_t arg, const char* index_function) {
+std::string operand(KernelWriter& writer, const OpNode& op, size_t arg, const char* index_function) {
   const Layout& layout = op.layout(arg);
   const int rank = layout.rank();
   const auto times = [&](Dim stride) {
@@ -28,7 +28,7 @@ std::string operand(KernelWriter& writer, const OpKernel& op, size_t arg, const 
 
 }  // namespace
 
-GeneratedKernels generate_integer_product(const OpKernel& op) {
+GeneratedKernels generate_integer_product(const OpNode& op) {
   const Shape& shape = op.node.shape;
   const int rank = shape.rank();
   const int64_t m = shape[rank - 2].hint(), n = shape[rank - 1].hint(), k = op.layout(0).shape[rank - 1].hint();
@@ -89,7 +89,7 @@ Space space_of(const Ints& values, int64_t fallback) {
 /// Writes the kernels of one node.
 class ConvGenerator {
  public:
-  explicit ConvGenerator(const OpKernel& op) : op_(op), node_(op.node) {
+  explicit ConvGenerator(const OpNode& op) : op_(op), node_(op.node) {
     const bool of_input = node_.op == Op::conv_input_grad, of_weights = node_.op == Op::conv_weight_grad;
     const Shape &a = op.layout(0).shape, &b = op.layout(1).shape;
     const Shape &in = of_input ? node_.shape : a,
@@ -254,7 +254,7 @@ class ConvGenerator {
                 writer.offset(layout.offset), strides);
   }
 
-  const OpKernel& op_;
+  const OpNode& op_;
   const graph::Node& node_;
   ConvGeometry geometry_;
   int64_t groups_ = 1, batch_ = 0, in_channels_ = 0, out_channels_ = 0;
@@ -263,6 +263,6 @@ class ConvGenerator {
 
 }  // namespace
 
-GeneratedKernels generate_convolution(const OpKernel& op) { return ConvGenerator(op).generate(); }
+GeneratedKernels generate_convolution(const OpNode& op) { return ConvGenerator(op).generate(); }
 
 }  // namespace tsl::cuda

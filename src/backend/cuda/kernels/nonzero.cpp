@@ -10,7 +10,7 @@ constexpr int kNonzeroThreads = 256;
 
 class NonzeroWriter {
  public:
-  explicit NonzeroWriter(const OpKernel& op)
+  explicit NonzeroWriter(const OpNode& op)
       : op_(op),
         mask_(op.layout(0)),
         length_(element_count(mask_.shape).hint()),
@@ -67,13 +67,13 @@ class NonzeroWriter {
     return writer.finish("", tiles_, kNonzeroThreads);
   }
 
-  const OpKernel& op_;
+  const OpNode& op_;
   const Layout& mask_;
   int64_t length_, tiles_;
 };
 
 }  // namespace
 
-GeneratedKernels generate_nonzero(const OpKernel& op) { return NonzeroWriter(op).write(); }
+GeneratedKernels generate_nonzero(const OpNode& op) { return NonzeroWriter(op).write(); }
 
 }  // namespace tsl::cuda

@@ -50,7 +50,7 @@ Loops loops_without(const Layout& layout, int axis) {
   return loops_over(layout, axes);
 }
 
-OpKernel::OpKernel(const Kernel& kernel, const graph::Plan& plan)
+OpNode::OpNode(const Kernel& kernel, const graph::Plan& plan)
     : kernel(kernel), plan(plan), node(plan.graph[kernel.op_node]) {
   farthest_index_ = element_count(node.shape).hint();
   for (const graph::Arg& arg : node.args) {
@@ -59,13 +59,13 @@ OpKernel::OpKernel(const Kernel& kernel, const graph::Plan& plan)
   }
 }
 
-uint32_t OpKernel::buffer(size_t arg) const {
+uint32_t OpNode::buffer(size_t arg) const {
   uint32_t position = 0;
   for (size_t i = 0; i < arg; ++i) position += node.args[i].is_tensor();
   return position;
 }
 
-KernelWriter OpKernel::writer(std::string_view templates, int64_t count) const {
+KernelWriter OpNode::writer(std::string_view templates, int64_t count) const {
   // Leaves a margin below the limit: indices are rounded up to whole tiles.
   constexpr int64_t kMaxFarthestIndex = INT32_MAX - (1 << 20);
   return KernelWriter(kernel, plan, std::max(farthest_index_, count) <= kMaxFarthestIndex, templates);

@@ -31,9 +31,9 @@ Loops loops_of(const Layout& layout, int first, int last);
 Loops loops_without(const Layout& layout, int axis);
 
 /// One op with a kernel of its own: its node, its layouts and its buffers.
-class OpKernel {
+class OpNode {
  public:
-  OpKernel(const graph::Kernel& kernel, const graph::Plan& plan);
+  OpNode(const graph::Kernel& kernel, const graph::Plan& plan);
 
   const graph::Kernel& kernel;
   const graph::Plan& plan;
@@ -79,12 +79,12 @@ void append_sort(const SortJob& job, GeneratedKernels& generated);
 
 // ---- The families ----------------------------------------------------------------------------------------------
 
-GeneratedKernels generate_scan(const OpKernel& op);
-GeneratedKernels generate_sort(const OpKernel& op);
-GeneratedKernels generate_scatter(const OpKernel& op);
-GeneratedKernels generate_nonzero(const OpKernel& op);
-GeneratedKernels generate_fold_windows(const OpKernel& op);
-GeneratedKernels generate_integer_product(const OpKernel& op);
-GeneratedKernels generate_convolution(const OpKernel& op);
+GeneratedKernels generate_scan(const OpNode& op);
+GeneratedKernels generate_sort(const OpNode& op);
+GeneratedKernels generate_scatter(const OpNode& op);
+GeneratedKernels generate_nonzero(const OpNode& op);
+GeneratedKernels generate_fold_windows(const OpNode& op);
+GeneratedKernels generate_integer_product(const OpNode& op);
+GeneratedKernels generate_convolution(const OpNode& op);
 
 }  // namespace tsl::cuda

@@ -17,7 +17,7 @@ constexpr int64_t kManyWarps = 2048, kScanManyThreads = 65536;
 
 class ScanWriter {
  public:
-  explicit ScanWriter(const OpKernel& op)
+  explicit ScanWriter(const OpNode& op)
       : op_(op),
         axis_(static_cast<int>(op.node.attrs.axis)),
         out_(Layout::contiguous(op.node.shape)),
@@ -159,7 +159,7 @@ class ScanWriter {
     return writer.finish(mode == kTotal ? "more_totals" : "before", ceil_div(rows_ * chunks, kWarps), kScanThreads);
   }
 
-  const OpKernel& op_;
+  const OpNode& op_;
   int axis_;
   Layout out_;
   int64_t length_, count_, rows_ = 0;
@@ -169,6 +169,6 @@ class ScanWriter {
 
 }  // namespace
 
-GeneratedKernels generate_scan(const OpKernel& op) { return ScanWriter(op).write(); }
+GeneratedKernels generate_scan(const OpNode& op) { return ScanWriter(op).write(); }
 
 }  // namespace tsl::cuda

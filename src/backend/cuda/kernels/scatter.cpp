@@ -25,7 +25,7 @@ bool adds(ScatterOp op) {
 
 class ScatterWriter {
  public:
-  explicit ScatterWriter(const OpKernel& op)
+  explicit ScatterWriter(const OpNode& op)
       : op_(op), batch_(static_cast<int>(op.node.attrs.batch)), dtype_(op.node.dtype) {
     const Shape& shape = op.node.shape;
     for (int i = 0; i < batch_; ++i) batches_ *= shape[i].hint();
@@ -170,7 +170,7 @@ class ScatterWriter {
     add_kernel(writer, "narrow", count_ * lanes);
   }
 
-  const OpKernel& op_;
+  const OpNode& op_;
   int batch_;
   DType dtype_;
   int64_t batches_ = 1, columns_ = 1, extent_ = 1, count_ = 0, picked_ = 0;
@@ -180,6 +180,6 @@ class ScatterWriter {
 
 }  // namespace
 
-GeneratedKernels generate_scatter(const OpKernel& op) { return ScatterWriter(op).write(); }
+GeneratedKernels generate_scatter(const OpNode& op) { return ScatterWriter(op).write(); }
 
 }  // namespace tsl::cuda

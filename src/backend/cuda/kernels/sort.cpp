@@ -131,7 +131,7 @@ class SortWriter {
 
 void append_sort(const SortJob& job, GeneratedKernels& generated) { SortWriter(job, generated).write(); }
 
-GeneratedKernels generate_sort(const OpKernel& op) {
+GeneratedKernels generate_sort(const OpNode& op) {
   const int axis = static_cast<int>(op.node.attrs.axis);
   const Layout out = Layout::contiguous(op.node.shape);
   const int64_t count = element_count(op.node.shape).hint();

@@ -9,7 +9,7 @@ namespace {
 constexpr int kWindowsThreads = 256;
 
 /// Writes the sum for element i of the result, over positions p in windows w with w * step + p * dilation == at.
-void write_sum(KernelWriter& writer, const OpKernel& op, int axis) {
+void write_sum(KernelWriter& writer, const OpNode& op, int axis) {
   const Layout& in = op.layout(0);
   const int last = in.rank() - 1;
   const int64_t step = op.node.attrs.step, dilation = op.node.attrs.dilation;
@@ -40,7 +40,7 @@ void write_sum(KernelWriter& writer, const OpKernel& op, int axis) {
 
 }  // namespace
 
-GeneratedKernels generate_fold_windows(const OpKernel& op) {
+GeneratedKernels generate_fold_windows(const OpNode& op) {
   const int axis = static_cast<int>(op.node.attrs.axis);
   const int64_t count = element_count(op.node.shape).hint();
   GeneratedKernels generated;
