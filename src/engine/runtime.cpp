@@ -373,7 +373,7 @@ void EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, cons
     results[0] = move(operands[0].tensor, attrs);
     return;
   }
-  if (op.traits.ordering == Ordering::program) {
+  if (is_of_program(op)) {
     results[0] = call_ranks(op.op, operands[0].tensor, attrs);
     return;
   }

@@ -65,6 +65,7 @@ struct Node {
   bool is_result() const { return !is_input && op == Op::result; }
   bool has_results() const { return !is_input && def().results > 1; }
   bool may_fail() const { return !is_input && tsl::may_fail(def(), dtype); }
+  bool is_of_program() const { return !is_input && tsl::is_of_program(def()); }
 };
 
 /// An output of a region: a node's output, viewed through a layout.

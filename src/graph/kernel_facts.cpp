@@ -160,7 +160,7 @@ uint64_t products_of_convolution(const Node& node) {
 
 /// Returns the operands whose elements a node reads: without the one before it in the program's order.
 std::span<const Arg> elements_read(const Node& node) {
-  return std::span(node.args).first(is_of_program(node) ? 1 : node.args.size());
+  return std::span(node.args).first(node.is_of_program() ? 1 : node.args.size());
 }
 
 /// Adds the work of an op with a kernel of its own.

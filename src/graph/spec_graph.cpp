@@ -83,7 +83,8 @@ bool has_arity(const NodeSubject& s) {
   if (s.node.is_input) return s.node.args.empty();
   if (s.node.has_parts()) return s.node.parts.within.size() == s.node.args.size();
   const int operands = static_cast<int>(s.node.args.size()) - s.node.epilogue.bias;
-  if (is_of_program(s.node) && operands == s.node.def().arity + 1) return is_of_program(s.producer(s.node.args.back()));
+  if (s.node.is_of_program() && operands == s.node.def().arity + 1)
+    return s.producer(s.node.args.back()).is_of_program();
   return s.node.def().arity < 0 ? operands > 0 : s.node.def().arity == operands;
 }
 
@@ -377,7 +378,7 @@ struct UseSubject : NodeSubject {
 
 constexpr Rule<UseSubject> kUseRules[] = {
     {"After dead code, a node is an input, is read, is an output, may fail, or is of the program's order.",
-     [](const UseSubject& s) { return s.is_used || s.node.is_input || s.node.may_fail() || is_of_program(s.node); }},
+     [](const UseSubject& s) { return s.is_used || s.node.is_input || s.node.may_fail() || s.node.is_of_program(); }},
 };
 
 std::vector<bool> used_nodes(const Graph& graph) {

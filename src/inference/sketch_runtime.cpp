@@ -80,7 +80,7 @@ void SketchRuntime::abort_trace(const std::string&) {
 
 void SketchRuntime::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                         std::span<const TensorType> types, std::span<Tensor> results) {
-  if (op.traits.ordering == Ordering::program) not_known();
+  if (is_of_program(op)) not_known();
   const Device device = op.op == Op::to_device ? attrs.device : device_of(operands);
   for (size_t i = 0; i < results.size(); ++i) results[i] = tensor_of(types[i], device);
 }

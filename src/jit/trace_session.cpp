@@ -181,14 +181,14 @@ void TraceSession::record(const OpDef& op, std::span<const Operand> operands, co
     if (operand.is_tensor()) operand.tensor = deferred(operand.tensor);
   }
   const auto is_tensor = [](const Operand& operand) { return operand.is_tensor(); };
-  const bool is_of_program = std::any_of(operands.begin(), operands.end(), is_tensor) && !origin.is_backward &&
-                             !context_.runtime().listeners().listening() &&
-                             !tracing_.interpreter.frame().proto->is_library;
-  if (is_of_program) unused_results_.called(recorder_->next_order());
+  const bool is_written = std::any_of(operands.begin(), operands.end(), is_tensor) && !origin.is_backward &&
+                          !context_.runtime().listeners().listening() &&
+                          !tracing_.interpreter.frame().proto->is_library;
+  if (is_written) unused_results_.called(recorder_->next_order());
   if (may_fail(op, types[0].dtype))
     failure_sites_.push_back(
         {recorder_->next_order(), tracing_.interpreter.calls(depth_, tracing_.interpreter.depth())});
-  const bool is_sum = op.traits.ordering == Ordering::program;
+  const bool is_sum = is_of_program(op);
   if (is_sum && last_sum_) inputs.emplace_back(last_sum_);
   element_writes_ += op.op == Op::assign_view && device.is_host() && element_count(attrs.view.shape).same(1);
   recorder_->record(op, inputs, attrs, types, origin, device, results);

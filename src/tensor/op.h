@@ -321,6 +321,9 @@ inline bool may_fail(const OpDef& op, DType result) {
   return failure && !(failure->integers_only && is_float(result));
 }
 
+/// Whether calls are made in the order of the program, and never merged, removed or moved past one another.
+inline bool is_of_program(const OpDef& op) { return op.traits.ordering == Ordering::program; }
+
 const OpDef& op_def(Op op);
 /// Returns all rows, in the order of Op.
 std::span<const OpDef> op_table();

@@ -75,7 +75,7 @@ TEST_CASE("no row runs a node of more operands than its memory has places") {
 TEST_CASE("the operands of every op have places, beside a bias and the sum before it") {
   for (const OpDef& op : op_table()) {
     CAPTURE(op.name);
-    const bool may_have_one_more = op.op == Op::matmul || op.traits.ordering == Ordering::program;
+    const bool may_have_one_more = op.op == Op::matmul || is_of_program(op);
     CHECK(op.arity + may_have_one_more <= static_cast<int>(kMostOperands));
   }
 }

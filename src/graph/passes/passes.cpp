@@ -400,7 +400,7 @@ Graph dead_code(Graph graph, const std::function<void(const Node&)>& eliminated)
   for (NodeId id = graph.size(); id-- > 0;) {
     const Node& node = graph[id];
     if (node.is_input) live[id] = true;  // inputs keep their numbers
-    else if (node.may_fail() || is_of_program(node)) live[id] = true;
+    else if (node.may_fail() || node.is_of_program()) live[id] = true;
     if (!live[id]) continue;
     for (const Arg& arg : node.args) {
       if (arg.is_tensor()) live[arg.node] = true;

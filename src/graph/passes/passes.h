@@ -18,11 +18,6 @@ bool reads_all_in_order(const Graph& graph, const Arg& arg);
 /// bytes.
 Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols, const SizeLimits& limits);
 
-/// Whether a node's op is performed once in each run, in the order of the program.
-inline bool is_of_program(const Node& node) {
-  return !node.is_input && node.def().traits.ordering == Ordering::program;
-}
-
 /// Removes nodes that nothing uses, except those of the program's order, and fallible ones, whose errors are effects.
 /// Calls `eliminated` for each removed node.
 Graph dead_code(Graph graph, const std::function<void(const Node&)>& eliminated = nullptr);

@@ -20,7 +20,7 @@ std::vector<bool> nodes_of_sums(const Graph& graph) {
   for (const Output& out : graph.outputs) is_read_by_others[out.node] = true;
   for (NodeId id = graph.size(); id-- > 0;) {
     const Node& node = graph[id];
-    of_sums[id] = is_of_program(node) || (moves_elements(node) && !is_read_by_others[id]);
+    of_sums[id] = node.is_of_program() || (moves_elements(node) && !is_read_by_others[id]);
     for (const Arg& arg : node.args) {
       if (arg.is_tensor() && !of_sums[id]) is_read_by_others[arg.node] = true;
     }
@@ -31,10 +31,9 @@ std::vector<bool> nodes_of_sums(const Graph& graph) {
 }  // namespace
 
 Graph start_sums_early(Graph graph) {
-  const auto is_sum = [&](NodeId id) { return is_of_program(graph[id]); };
-  std::vector<NodeId> order(graph.size());
-  std::iota(order.begin(), order.end(), NodeId{0});
-  if (std::none_of(order.begin(), order.end(), is_sum)) return graph;
+  NodeId first = 0;
+  while (first < graph.size() && !graph[first].is_of_program()) ++first;
+  if (first == graph.size()) return graph;
   const std::vector<bool> of_sums = nodes_of_sums(graph);
   std::vector<NodeId> ready(graph.size());  // the node after which a node comes; inputs are first
   for (NodeId id = 0; id < graph.size(); ++id) {
@@ -43,6 +42,8 @@ Graph start_sums_early(Graph graph) {
       if (of_sums[id] && arg.is_tensor()) ready[id] = std::max(ready[id], ready[arg.node]);
     }
   }
+  std::vector<NodeId> order(graph.size());
+  std::iota(order.begin(), order.end(), NodeId{0});
   std::stable_sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return ready[a] < ready[b]; });
   Copier copier(graph);
   for (const NodeId id : order) copier.keep(id);

@@ -254,7 +254,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     step.units.push_back(units_.size());
     LaunchUse& use = uses_[launch];
     const graph::Node& node = plan_.graph[plan_.kernels[plan_.launches[launch][0]].op_node];
-    const bool is_beside_others = node.def().traits.ordering == Ordering::program;  // and shares no workspace with them
+    const bool is_beside_others = node.is_of_program();  // and shares no workspace with them
     if (!is_beside_others && library->workspace_bytes() <= Gpu::kWorkspaceBytes) {
       use.workspace = library_count_++ % Gpu::kWorkspaces;
       if (library->workspace_bytes() > 0) gpu_.workspace(*use.workspace);  // now, since runs must not allocate it
