@@ -12,7 +12,7 @@
 
 namespace tsl::graph {
 
-/// Larger groups take long to compile, and what they would save is little beside what they compute.
+/// Bounds the time to compile a group. Larger groups would save little beside what they compute.
 inline constexpr size_t kMaxGroupNodes = 1024;
 
 using LoopFlags = std::bitset<kMaxRank>;  // one per loop

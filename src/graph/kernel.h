@@ -13,9 +13,9 @@
 
 namespace tsl::graph {
 
-/// The block size of the reduction order: a reduction of more elements reduces the results of such blocks.
+/// The elements of a block of the reduction order. A longer reduction combines the results of its blocks.
 inline constexpr int64_t kReduceBlock = 4096;
-/// The longest row that stays in registers or cache between reductions, if a device does not tell another: it must fit
+/// The longest row that stays in registers or caches between reductions, unless the DeviceTraits have another. It fits
 /// in a core's second-level cache.
 inline constexpr int64_t kMaxResidentRow = 64 * 1024;
 /// Instead of a length: rows of any length stay, since the device reads them again after each reduction.
@@ -30,7 +30,7 @@ struct ResidentRows {
 /// What a device has. Beside its Rates, compiled code depends on nothing else of a device.
 struct DeviceTraits {
   ResidentRows resident = {};
-  double operations_per_byte = 1.5;  // cheap ones, which take as long as moving a byte: what is computed again
+  double operations_per_byte = 1.5;  // cheap ones that take as long as moving a byte; bounds recomputation
   bool has_clusters = false;         // blocks of threads can share a row
   bool ops_allocate = true;          // kernels of ops may allocate memory while they run
   bool branches_by_part = false;  // a pointwise kernel computes each of a few parts (kMostBranches) only where it holds

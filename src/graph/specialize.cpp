@@ -6,7 +6,7 @@ namespace tsl::graph {
 
 namespace {
 
-/// Derives what parts within others tell: who is in the inner one is in the outer one.
+/// Completes what is known of nested parts: all that is in the inner one is in the outer one.
 void complete(const std::vector<Instr>& program, std::vector<InPart>& in_part) {
   const auto is_inner = [&](Reg r) { return program[r].kind == Instr::Kind::part && program[r].is_guarded; };
   for (Reg r = static_cast<Reg>(program.size()); r-- > 0;) {

@@ -44,8 +44,8 @@ __device__ __noinline__ void report(ErrorCell* cell, unsigned order, unsigned no
   }
 }
 
-/// Whether a kernel before this one reported a failure. Nothing reports beside kernels that ask, so all threads hear
-/// the same.
+/// Returns whether an earlier kernel has reported a failure. No kernel that reports runs beside one that asks, so all
+/// threads get the same answer.
 __device__ __forceinline__ bool has_failed(const ErrorCell* cell) { return cell->first.order != ~0u; }
 
 /// Whether this block of threads is the last of `count` to come here: it sees what all of them wrote. All its threads
