@@ -1,5 +1,6 @@
 """Runs jobs side by side until a time has come, and reports each as it ends."""
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ class Running:
     job: object
     process: object
     log: Path
+    files: Path  # $TMPDIR of the job alone: two may run the same script
     begin: float
     slot: int
 
@@ -84,15 +86,17 @@ class Runner:
 
     def start(self, job):
         slot = min(set(range(self.machine.width)) - {each.slot for each in self.running})
-        log = self.logs / f"{sum(self.counts.values())}_{slot}.log"
+        name = f"{sum(self.counts.values())}_{slot}"
+        log, files = self.logs / f"{name}.log", self.logs / name
+        files.mkdir()
         cores = self.machine.cores if job.group == "alone" else [self.machine.cores[slot]]
-        environment = {**os.environ, **self.environment, **job.environment}
+        environment = {**os.environ, **self.environment, "TMPDIR": str(files), **job.environment}
         if self.machine.gpus:
             environment["CUDA_VISIBLE_DEVICES"] = self.machine.gpus_of(slot)
         with open(log, "wb") as out:
             process = subprocess.Popen(job.command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=out,
                                        stderr=subprocess.STDOUT, preexec_fn=lambda: separate(cores))
-        self.running.append(Running(job, process, log, time.monotonic(), slot))
+        self.running.append(Running(job, process, log, files, time.monotonic(), slot))
 
     def collect(self):
         for each in list(self.running):
@@ -114,6 +118,7 @@ class Runner:
         elif result == "failed":
             output += f"\nended with {status}"
         each.log.unlink()
+        shutil.rmtree(each.files, ignore_errors=True)
         self.report(each.job, result, seconds, output)
 
 

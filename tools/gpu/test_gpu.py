@@ -124,6 +124,13 @@ class Runs(Case):
         self.assertEqual([result for _, result, _ in seen], ["passed"] * 3)
         self.assertEqual(seen[0][0], "c")
 
+    def test_jobs_that_write_files_of_the_same_name_do_not_meet(self):
+        keeps = lambda name: shell(name, f'echo {name} >"$TMPDIR/file"; sleep 0.3; cat "$TMPDIR/file"; echo "in $TMPDIR"')
+        seen = self.run_jobs([keeps("a"), keeps("b")])
+        self.assertEqual(sorted((name, output.split()[0]) for name, _, output in seen), [("a", "a"), ("b", "b")])
+        for _, _, output in seen:
+            self.assertFalse(Path(output.split()[2]).exists())
+
     def test_each_job_has_a_core_and_two_gpus_if_there_are_some(self):
         machine = runner.Machine([0, 1, 2, 3], gpus=2)
         self.assertEqual([machine.gpus_of(slot) for slot in range(3)], ["0,1", "1,0", "0,1"])
