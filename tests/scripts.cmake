@@ -1,8 +1,8 @@
 # Tests whose home is the release build: they start the program, or host programs, and compare what these print.
 
-# The language's chapters and the standard library's tests; `tsl test` runs each on every tier.
+# The language's chapters; `tsl test` runs each on every tier.
 # lang/bits holds scripts that compare bits: they make thousands of kernels, which the corpus leaves out.
-file(GLOB chapters CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} lang/*.tsl lang/bits/*.tsl stdlib/*.tsl)
+file(GLOB chapters CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} lang/*.tsl lang/bits/*.tsl)
 # None warns of anything, but for those that do on purpose what a warning is about: they look at the shape or the dtype of
 # a result and at nothing else, or read a thousand numbers.
 set(warned lang/annotations_parts lang/bits/views lang/counters lang/devices lang/display lang/integers lang/lists_that_grow
