@@ -11,6 +11,8 @@ Tensor all_gather(Ops& ops, const Tensor& x, int64_t ranks);
 /// Returns the sum of what each rank has: ((x0 + x1) + x2) + …, of 16-bit floats in f32, rounded once. So it is the
 /// same to the bit on all ranks, however the tensor was moved. Throws Failure (type) for bools.
 Tensor all_sum(Ops& ops, const Tensor& x, int64_t ranks);
+/// Returns the dtype in which all_sum() adds elements up.
+constexpr DType summed_in(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
 /// As all_sum(), made of what moves elements and of ordinary ops.
 Tensor sum_of_moves(Ops& ops, const Tensor& x, int64_t ranks);
 /// Returns the greatest elements of what each rank has; NaN is the greatest.

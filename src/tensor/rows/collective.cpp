@@ -47,11 +47,10 @@ Tensor exchange(Ops& ops, const Tensor& rows, const Dim& ranks) {
   return ops.call(Op::exchange_ranks, {rows}, {.count = ranks});
 }
 
-/// Adds rows up from the first to the last, 16-bit floats in f32.
+/// Adds rows up from the first to the last.
 Tensor sum_of_rows(Ops& ops, const Tensor& rows, const Dim& count) {
   const DType dtype = rows.dtype();
-  const bool is_short = is_float(dtype) && size_of(dtype) < size_of(DType::f32);
-  const Tensor wide = is_short ? cast(ops, rows, DType::f32) : rows;
+  const Tensor wide = cast(ops, rows, summed_in(dtype));
   const auto row = [&](int64_t i) { return ops.call(Op::select, {wide}, {.axis = 0, .start = i}); };
   Tensor sum = row(0);
   for (int64_t i = 1; i < count.hint(); ++i) sum = ops.call(Op::add, {sum, row(i)});

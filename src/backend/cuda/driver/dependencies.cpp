@@ -111,6 +111,17 @@ class Ancestors {
 
 }  // namespace
 
+LaunchUse use_of(const Plan& plan, std::span<const uint32_t> kernels) {
+  LaunchUse use;
+  for (const uint32_t k : kernels) {
+    const Kernel& kernel = plan.kernels[k];
+    use.scratch |= kernel.kind != graph::Template::pointwise;  // even if only the scalar kernels use it
+    use.needs_success |= graph::needs_success(plan, kernel);
+    for (const graph::NodeId id : kernel.nodes) use.reports |= plan.graph[id].may_fail();
+  }
+  return use;
+}
+
 std::vector<std::vector<uint32_t>> dependencies(const Plan& plan, std::span<const LaunchUse> uses) {
   std::vector<std::vector<uint32_t>> out;
   if (plan.launches.size() == 1) out.emplace_back();  // no dependencies

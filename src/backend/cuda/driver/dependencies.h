@@ -19,6 +19,9 @@ struct LaunchUse {
   bool needs_success = false;         // runs after all earlier launches that may report
 };
 
+/// Returns the use of a launch of generated kernels.
+LaunchUse use_of(const graph::Plan& plan, std::span<const uint32_t> kernels);
+
 /// Returns the direct dependencies of each launch, without those that others imply. `uses`: one element per launch.
 std::vector<std::vector<uint32_t>> dependencies(const graph::Plan& plan, std::span<const LaunchUse> uses);
 

@@ -221,7 +221,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       Step& step = step_for(launch, true);
       step.op = kernels[0];
       step.launch = launch;
-      may_fail_alone_ |= use_of(kernels).reports;
+      may_fail_alone_ |= use_of(plan_, kernels).reports;
       return;
     }
     Step& step = step_for(launch, false);
@@ -233,7 +233,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
         parameters_ ? *parameters_ : gpu_.choices.find(generated).value_or(LaunchParameters());
     if (parameters != LaunchParameters()) generated = generate_launch(plan_, kernels, true, parameters);
     scratch_bytes_ = std::max(scratch_bytes_, generated.scratch_bytes);
-    uses_[launch] = use_of(kernels);
+    uses_[launch] = use_of(plan_, kernels);
     if (uses_[launch].reports) reporting_ = step.launcher.get();
     const auto count = static_cast<uint32_t>(generated.kernels.size());
     calls.resize(calls.size() + count);
@@ -275,17 +275,6 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     units_.emplace_back(LaunchUnit{launch, 1 + count, std::move(library), std::move(report), {}});
   }
 
-  LaunchUse use_of(const std::vector<uint32_t>& kernels) const {
-    LaunchUse use;
-    for (uint32_t k : kernels) {
-      const Kernel& kernel = plan_.kernels[k];
-      use.scratch |= kernel.kind != graph::Template::pointwise;  // even if only the scalar kernels use it
-      use.needs_success |= graph::needs_success(plan_, kernel);
-      for (graph::NodeId id : kernel.nodes) use.reports |= plan_.graph[id].may_fail();
-    }
-    return use;
-  }
-
   // ---- For a profile ----
 
   /// Describes the kernels of a unit.
@@ -294,18 +283,11 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     if (unit.library) out.push_back(unit.library->describe(unit.launch));
     const LoadedKernels& loaded = unit.kernels();
     for (size_t i = 0; i < loaded.kernels.size(); ++i) {
-      const CUfunction function = loaded.functions[i];
-      const KernelCache::Resources resources = gpu_.kernels.resources(function);
-      exec::LoadedKernel& kernel = out.emplace_back();
-      kernel.name = gpu_.kernels.name_of(function);
-      kernel.launch = unit.launch;
-      kernel.choice = to_string(unit.parameters);
-      kernel.blocks = loaded.kernels[i].blocks;
-      kernel.threads = loaded.kernels[i].threads_x * loaded.kernels[i].threads_y;
-      kernel.registers = resources.registers;
-      kernel.spilled = resources.local_bytes;
-      kernel.shared = resources.shared_bytes;  // launches use no dynamic shared memory
-      kernel.occupancy = gpu_.kernels.occupancy(function, kernel.threads);
+      const CudaKernel& cuda_kernel = loaded.kernels[i];
+      out.push_back(
+          describe(gpu_, loaded.functions[i], cuda_kernel.blocks, cuda_kernel.threads_x * cuda_kernel.threads_y));
+      out.back().launch = unit.launch;
+      out.back().choice = to_string(unit.parameters);
     }
     return out;
   }

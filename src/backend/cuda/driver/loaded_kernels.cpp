@@ -48,6 +48,19 @@ bool LoadedKernels::replace(const exec::KernelSource& program, Gpu& gpu) {
   return is_found;
 }
 
+exec::LoadedKernel describe(const Gpu& gpu, CUfunction function, int64_t blocks, int threads, uint64_t dynamic_shared) {
+  const KernelCache::Resources resources = gpu.kernels.resources(function);
+  exec::LoadedKernel kernel;
+  kernel.name = gpu.kernels.name_of(function);
+  kernel.blocks = blocks;
+  kernel.threads = threads;
+  kernel.registers = resources.registers;
+  kernel.spilled = resources.local_bytes;
+  kernel.shared = resources.shared_bytes + static_cast<int64_t>(dynamic_shared);
+  kernel.occupancy = gpu.kernels.occupancy(function, threads, dynamic_shared);
+  return kernel;
+}
+
 exec::KernelSource source_of(const CudaKernel& cuda_kernel, uint32_t launch, const exec::BackendOptions& options) {
   constexpr std::string_view kDefine = "--define-macro=";
   exec::KernelSource out{cuda_kernel.name(), launch, cuda_kernel.source()};

@@ -41,6 +41,10 @@ struct LoadedKernels {
   static void bind_addresses(CudaKernel& cuda_kernel, KernelArg::Kind kind, const Storage& memory, size_t unit);
 };
 
+/// Describes a launch of a kernel, and what it takes of the device. `dynamic_shared`: bytes of a block.
+exec::LoadedKernel describe(const Gpu& gpu, CUfunction function, int64_t blocks, int threads,
+                            uint64_t dynamic_shared = 0);
+
 /// Returns the code of a kernel, with the prelude and the macros that it needs to compile alone.
 exec::KernelSource source_of(const CudaKernel& cuda_kernel, uint32_t launch, const exec::BackendOptions& options);
 

@@ -50,15 +50,8 @@ std::vector<exec::LoadedKernel> OwnLaunches::kernels() {
   std::vector<exec::LoadedKernel> out;
   for (size_t i = 0; i < launches_.size(); ++i) {
     const OwnLaunch& each = launches_[i];
-    const KernelCache::Resources resources = gpu_.kernels.resources(functions_[i]);
-    exec::LoadedKernel& kernel = out.emplace_back();
-    kernel.name = gpu_.kernels.name_of(functions_[i]);
-    kernel.blocks = int64_t{each.grid[0]} * each.grid[1] * each.grid[2];
-    kernel.threads = each.kernel.threads_x;
-    kernel.registers = resources.registers;
-    kernel.spilled = resources.local_bytes;
-    kernel.shared = resources.shared_bytes + static_cast<int64_t>(each.shared_bytes);
-    kernel.occupancy = gpu_.kernels.occupancy(functions_[i], kernel.threads, each.shared_bytes);
+    const int64_t blocks = int64_t{each.grid[0]} * each.grid[1] * each.grid[2];
+    out.push_back(describe(gpu_, functions_[i], blocks, each.kernel.threads_x, each.shared_bytes));
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/cuda/driver/memory.h"
+#include "tensor/collectives.h"
 
 namespace tsl::cuda {
 
@@ -14,9 +15,10 @@ std::string first_problem(world::Ranks& ranks, const std::string& own) {
   return found == all.end() ? "" : fmt::format("rank {}: {}", found - all.begin(), *found);
 }
 
-uint64_t summed_bytes(std::string_view dtype) {
+SumType sum_type(std::string_view dtype) {
   const std::optional<DType> type = dtype_named(dtype);
-  return type && *type != DType::boolean ? static_cast<uint64_t>(size_of(*type)) : 0;
+  if (!type || *type == DType::boolean) return {};
+  return {static_cast<uint64_t>(size_of(*type)), name_of(summed_in(*type))};
 }
 
 void copy_own(Device& device, int rank, std::span<const world::Piece> sent, std::span<const world::Piece> received) {

@@ -23,8 +23,13 @@ template <class Work> std::string problem_of(Work&& work) {
 /// Returns, on all ranks alike, the first problem that a rank has, with the rank; "": none has one.
 std::string first_problem(world::Ranks& ranks, const std::string& own);
 
-/// Returns the bytes of an element of a dtype that can be added up; 0: it cannot.
-uint64_t summed_bytes(std::string_view dtype);
+/// How the links add up elements of a dtype.
+struct SumType {
+  uint64_t bytes = 0;         // of an element; 0: they add up none of this dtype
+  std::string_view sum = {};  // the name of the dtype that they add up in
+};
+/// Returns that of a dtype, by its name.
+SumType sum_type(std::string_view dtype);
 
 /// Copies the piece that a rank sends to itself, in stream order.
 void copy_own(Device& device, int rank, std::span<const world::Piece> sent, std::span<const world::Piece> received);

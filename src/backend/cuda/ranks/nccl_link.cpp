@@ -39,7 +39,7 @@ class NcclLink final : public world::RankLink {
   }
 
   bool sum(std::string_view dtype, const std::byte* from, std::byte* to, uint64_t count) override {
-    const uint64_t bytes = summed_bytes(dtype);
+    const uint64_t bytes = sum_type(dtype).bytes;
     if (bytes == 0) return false;
     const uint64_t most = kMostScratch / bytes / static_cast<uint64_t>(size_);
     const Ref<Storage> rows = gpu_.allocator.allocate(std::min(count, most) * bytes * static_cast<uint64_t>(size_));
@@ -152,7 +152,6 @@ class NcclLink final : public world::RankLink {
 }  // namespace
 
 CudaKernel row_sum_kernel(std::string_view dtype) {
-  const bool is_short = dtype == "f16" || dtype == "bf16";
   CudaKernel kernel;
   kernel.readable = "k_sum_rows";
   kernel.text.header = "// adds up in the order of ranks\n";
@@ -164,7 +163,7 @@ CudaKernel row_sum_kernel(std::string_view dtype) {
       "    for (i64 row = 1; row < count; ++row) sum = s_add(sum, s_cast<{1}>(rows[row * elements + i]));\n"
       "    to[i] = s_cast<{0}>(sum);\n"
       "  }}\n",
-      dtype, is_short ? "f32" : dtype, kSumThreads);
+      dtype, sum_type(dtype).sum, kSumThreads);
   return kernel;
 }
 

@@ -139,7 +139,7 @@ class PeerLink final : public world::RankLink {
 
   bool sum(std::string_view dtype, const std::byte* from, std::byte* to, uint64_t count) override {
     if (*cut_ != 0) fail(ErrorName::rank_lost, "the ranks are not connected any more");
-    const uint64_t element_bytes = summed_bytes(dtype);
+    const uint64_t element_bytes = sum_type(dtype).bytes;
     if (element_bytes == 0) return false;
     if (count == 0) return true;
     peers::SumArguments arguments = sum_arguments(from, to, count, element_bytes);
@@ -157,7 +157,7 @@ class PeerLink final : public world::RankLink {
     return true;
   }
 
-  bool can_record_sum(std::string_view dtype) const override { return summed_bytes(dtype) > 0; }
+  bool can_record_sum(std::string_view dtype) const override { return sum_type(dtype).bytes > 0; }
 
   void cut() override { *cut_ = 1; }
   std::string problem() override { return ""; }
@@ -259,7 +259,7 @@ CudaKernel peer_sum_kernel(std::string_view dtype) {
   CudaKernel kernel = peer_exchange_kernel();
   kernel.readable = "k_sum_ranks";
   kernel.text.parameters = "const __grid_constant__ tsl::cuda::peers::SumArguments a";
-  kernel.text.body = fmt::format("  tsl::cuda::peers::Sum<{}>(a).run();\n", dtype);
+  kernel.text.body = fmt::format("  tsl::cuda::peers::Sum<{}, {}>(a).run();\n", dtype, sum_type(dtype).sum);
   return kernel;
 }
 

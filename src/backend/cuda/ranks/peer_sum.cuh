@@ -7,14 +7,10 @@ namespace tsl::cuda::peers {
 /// 16 bytes of elements.
 template <class T> using Wide = ::tsl::device::Pack<16 / sizeof(T), T>;
 
-template <class T> struct SumIn { using Type = T; };
-template <> struct SumIn<f16> { using Type = f32; };
-template <> struct SumIn<bf16> { using Type = f32; };
-
 template <class T> __device__ __forceinline__ Wide<T> wide_of(uint4 bits) { return bit_cast_to<Wide<T>>(bits); }
 
-template <class T> class Sum {
-  using Acc = typename SumIn<T>::Type;
+/// Adds elements of T up as Acc.
+template <class T, class Acc> class Sum {
   static constexpr int kWidth = 16 / sizeof(T);
 
  public:

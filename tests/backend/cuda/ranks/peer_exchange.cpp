@@ -20,3 +20,11 @@ TEST_CASE("exchanges and sums over peer memory compile") {
     CHECK_FALSE(compile_only(*nvrtc, {kernel.name(), kernel.source()}, "sm_75").empty());
   }
 }
+
+TEST_CASE("both links add up in the dtype that eager sums of ranks have") {
+  for (const auto& [dtype, sum] : {std::pair("f16", "f32"), {"bf16", "f32"}, {"f64", "f64"}, {"u8", "u8"}}) {
+    CAPTURE(dtype);
+    CHECK(peer_sum_kernel(dtype).text.body == fmt::format("  tsl::cuda::peers::Sum<{}, {}>(a).run();\n", dtype, sum));
+    CHECK(row_sum_kernel(dtype).text.body.find(fmt::format("{} sum = ", sum)) != std::string::npos);
+  }
+}
