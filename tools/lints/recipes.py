@@ -12,7 +12,7 @@ from pathlib import Path
 # The most files of a recipe: implementation, documentation and tests.
 MOST_FILES = {"builtin": 3, "gpu_option": 3, "reduction": 5, "unary_op": 3}
 # The most files of src/ of a recipe, which has documentation and tests besides.
-MOST_SOURCES = {"composed_op": 2, "cuda_kernel": 3, "device_fact": 3, "provider": 2, "with_library_op": 6}
+MOST_SOURCES = {"composed_op": 2, "cuda_kernel": 3, "device_fact": 3, "ordered_op": 4, "provider": 2, "with_library_op": 6}
 # A recipe of these adds a folder, tests, and one line elsewhere.
 ADDS_FOLDER = {"stub_backend": "src/backend/stub/"}
 # Names a dtype of a kind that has others: the files of the program and its borders that do so change for the next one.
