@@ -18,6 +18,13 @@ Completion texts_of(analysis::Completion found, size_t part) {
   return completion;
 }
 
+/// Removes the bracket behind a function's name where the entry has it.
+void remove_brackets(Completion& completion) {
+  for (std::string& candidate : completion.candidates) {
+    if (candidate.ends_with('(')) candidate.pop_back();
+  }
+}
+
 Completion complete_command(analysis::Names& names, std::string_view text) {
   const size_t first = text.find_first_of(kCommandMarks);
   if (text[first] == '!') return texts_of(analysis::complete_file(names, text, text.find_last_of(" !") + 1), 0);
@@ -41,7 +48,9 @@ Completion complete_command(analysis::Names& names, std::string_view text) {
 Completion complete(Engine& engine, std::string_view text, size_t cursor) {
   SessionNames names(engine);
   if (is_command(text.substr(0, cursor))) return complete_command(names, text.substr(0, cursor));
-  return texts_of(analysis::complete(names, text, cursor), 0);
+  Completion completion = texts_of(analysis::complete(names, text, cursor), 0);
+  if (text.substr(cursor).starts_with('(')) remove_brackets(completion);
+  return completion;
 }
 
 std::string common_prefix(const std::vector<std::string>& candidates) {

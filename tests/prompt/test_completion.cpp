@@ -78,6 +78,14 @@ TEST_CASE("methods are those builtins that take the value first") {
   CHECK_FALSE(has(completed(s, "text."), "sqrt("));
 }
 
+TEST_CASE("the bracket of a call that is there is not completed again") {
+  Session s;
+  s.engine.run_line("import nn");
+  const std::string_view text = "nn.lin(x)";
+  CHECK(tsl::prompt::complete(s.engine, text, 6).candidates == Candidates{"linear", "linear_init"});
+  CHECK(tsl::prompt::complete(s.engine, text.substr(0, 6), 6).candidates == Candidates{"linear(", "linear_init("});
+}
+
 TEST_CASE("parameters of the call come first, as named arguments") {
   Session s;
   s.engine.run_line("fn scaled(x, factor = 2, offset = 0) = x * factor + offset");
