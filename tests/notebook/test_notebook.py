@@ -2,6 +2,8 @@
 $TSL_LIBRARY, and a kernel that `python -m tsl.notebook install` has installed."""
 import pathlib
 import re
+import subprocess
+import sys
 import time
 import unittest
 
@@ -130,6 +132,12 @@ class Kernel(unittest.TestCase):
         self.assertLess(time.monotonic() - begin, 0.5)  # 3 ms; the bound allows for a busy machine
         time.sleep(0.2)  # ipykernel drops the requests that come right after an error
         self.assertEqual(self.value("1 + 1"), {"text/plain": "2"})
+
+    def test_no_kernel_is_installed_for_a_device_that_does_not_exist(self):
+        command = [sys.executable, "-m", "tsl.notebook", "install", "--user", "--device", "gpu"]
+        ended = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual(ended.returncode, 2)
+        self.assertIn("there is no device 'gpu': cpu, cuda, cuda:1", ended.stderr)
 
     def test_exit_is_asked_of_the_client(self):
         self.assertEqual(self.run_cell("exit(3)")[0]["payload"][0]["source"], "ask_exit")

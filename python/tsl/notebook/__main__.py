@@ -2,6 +2,7 @@
 import argparse
 import json
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -20,6 +21,13 @@ def install(arguments):
         return KernelSpecManager().install_kernel_spec(folder, "tsl", user=arguments.user, prefix=prefix)
 
 
+def device(text):
+    """Checks the name of a device, which the kernel would refuse only when a notebook starts it."""
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", text):
+        raise argparse.ArgumentTypeError(f"there is no device {text!r}: cpu, cuda, cuda:1")
+    return text
+
+
 def main():
     try:
         import ipykernel.kernelapp
@@ -34,7 +42,7 @@ def main():
     place.add_argument("--user", action="store_true", help="for this user")
     place.add_argument("--sys-prefix", action="store_true", help="for this environment of Python")
     place.add_argument("--prefix", help="below this folder")
-    parser.add_argument("--device", default="cpu", help="where tensors are made: cpu, cuda, cuda:1")
+    parser.add_argument("--device", type=device, default="cpu", help="where tensors are made: cpu, cuda, cuda:1")
     try:
         print(f"Jupyter offers the kernel TSL: {install(parser.parse_args(sys.argv[2:]))}")
     except PermissionError as error:
