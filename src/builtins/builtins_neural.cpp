@@ -5,6 +5,7 @@
 #include "builtins/builtins.h"
 #include "tensor/op.h"
 #include "tensor/rows/attention.h"
+#include "tensor/rows/convolution.h"
 #include "value/context.h"
 #include "value/numbers.h"
 #include "vm/arguments.h"
@@ -14,8 +15,6 @@ namespace tsl {
 namespace {
 
 // ---- Convolutions --------------------------------------------------------------------------------------------------
-
-constexpr int kBeforeSpace = 2;  // axes of a batch and of channels
 
 /// Reads an int for each axis of space, or one for all.
 Ints expect_per_axis(Context& context, const Value& v, int axes, const char* function, const char* parameter) {

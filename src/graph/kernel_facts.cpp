@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/conv_form.h"
 #include "graph/passes/passes.h"
 #include "graph/reach.h"
 
@@ -147,17 +148,6 @@ class KernelWork {
   std::map<std::pair<uint32_t, bool>, Moved> touched_;  // by buffer and whether it is written
 };
 
-/// Returns the products of a convolution, or of one of its gradients: one for each window, channel and tap.
-uint64_t products_of_convolution(const Node& node) {
-  const Shape& windows = node.op == Op::conv              ? node.shape
-                         : node.op == Op::conv_input_grad ? node.args[0].layout.shape
-                                                          : node.args[1].layout.shape;
-  const Shape& weights = node.op == Op::conv_weight_grad ? node.shape : node.args[1].layout.shape;
-  uint64_t depth = 1;
-  for (int i = 1; i < weights.rank(); ++i) depth *= static_cast<uint64_t>(weights[i].hint());
-  return elements(windows) * depth;
-}
-
 /// Returns the operands whose elements a node reads: without the one before it in the program's order.
 std::span<const Arg> elements_read(const Node& node) {
   return std::span(node.args).first(node.is_of_program() ? 1 : node.args.size());
@@ -183,7 +173,7 @@ void add_work(const Plan& plan, const Kernel& kernel, KernelFacts& facts) {
       break;
     }
     case FlopsOf::convolution:
-      facts.flops += 2 * products_of_convolution(node);
+      facts.flops += 2 * conv_form_of(node).products();
       facts.work.products = static_cast<double>(facts.flops);
       break;
     case FlopsOf::scan:

@@ -3,6 +3,7 @@
 
 #include "base/error_names.h"
 #include "tensor/limits.h"
+#include "tensor/rows/convolution.h"
 #include "tensor/rows/op_rows.h"
 
 namespace tsl {
@@ -35,16 +36,44 @@ ConvGeometry ConvGeometry::clamped(const Shape& x) const {
   return result;
 }
 
+namespace {
+
+/// Returns the extents of space, or of taps, in this run.
+ConvAxes extents_of(const Shape& shape) {
+  Ints space;
+  for (int i = kBeforeSpace; i < shape.rank(); ++i) space.push_back(shape[i].hint());
+  return conv_axes(space, 1);
+}
+
+}  // namespace
+
+ConvAxes conv_axes(const Ints& values, int64_t missing) {
+  ConvAxes axes;
+  axes.fill(missing);
+  std::copy(values.begin(), values.end(), axes.end() - static_cast<ptrdiff_t>(values.size()));
+  return axes;
+}
+
+ConvForm::ConvForm(Op op, const Shape& first, const Shape& second, const Shape& result, const ConvGeometry& geometry) {
+  const Shape &x = op == Op::conv_input_grad ? result : first, &w = op == Op::conv_weight_grad ? result : second;
+  const Shape& y = op == Op::conv ? result : op == Op::conv_input_grad ? first : second;
+  const ConvGeometry clamped = geometry.clamped(x);
+  batch = x[0].hint();
+  groups = geometry.groups;
+  in_channels = x[1].hint() / groups;
+  out_channels = w[0].hint() / groups;
+  rank = geometry.rank();
+  in = extents_of(x), out = extents_of(y), taps = extents_of(w);
+  stride = conv_axes(clamped.stride, 1), dilation = conv_axes(clamped.dilation, 1), low = conv_axes(clamped.low, 0);
+}
+
 namespace rows {
 
 namespace {
 
-constexpr int kFirst = 2;  // axis of space, after batch or outputs, and channels
-constexpr int kMostSpace = 3;
-
 /// Returns the extents of space, or of taps.
 Shape space_of(const Tensor& x) {
-  return Shape(std::span<const Dim>(x.shape().begin() + kFirst, static_cast<size_t>(x.rank() - kFirst)));
+  return Shape(std::span<const Dim>(x.shape().begin() + kBeforeSpace, static_cast<size_t>(x.rank() - kBeforeSpace)));
 }
 
 Shape with_space(Dim first, Dim second, const Shape& space) {
@@ -65,7 +94,7 @@ const ConvGeometry& geometry_of(const OpDef& op, const Attrs& attrs) {
 /// Fails unless both operands have the axes that the geometry has.
 void check_ranks(const OpDef& op, Operands operands, const ConvGeometry& geometry) {
   for (const Operand& operand : operands) {
-    if (operand.tensor.rank() == kFirst + geometry.rank()) continue;
+    if (operand.tensor.rank() == kBeforeSpace + geometry.rank()) continue;
     fail(ErrorName::rank_mismatch, "{}: {} has not 2 axes before the {} of space", op.name, describe(operand.tensor),
          geometry.rank());
   }
@@ -103,7 +132,7 @@ Shape windows_of(const OpDef& op, const Shape& space, const Shape& taps, const C
     if (taps_here < 1 || __builtin_mul_overflow(taps_here - 1, geometry.dilation[at], &reach) ||
         !(Dim(reach) < padded)) {
       fail(ErrorName::window_too_long, "{}: a window of {} (dilation {}) is longer than axis {}, which has {}", op.name,
-           taps_here, geometry.dilation[at], kFirst + i, padded.hint());
+           taps_here, geometry.dilation[at], kBeforeSpace + i, padded.hint());
     }
     windows.push_back((padded - (reach + 1)) / geometry.stride[at] + 1);
   }

@@ -8,6 +8,7 @@
 #include "catch.h"
 #include "catch/skip.h"
 
+using namespace tsl;
 using namespace tsl::cpu;
 
 namespace {
@@ -25,15 +26,15 @@ class Random {
     for (T& each : all) each = static_cast<T>(between(-2 * parts, 2 * parts)) / static_cast<T>(parts);
     return all;
   }
-  ConvShape shape();
-  ConvShape filter();  // of single planes by squares of 3 or 5 taps
+  ConvForm shape();
+  ConvForm filter();  // of single planes by squares of 3 or 5 taps
 
  private:
   std::mt19937 random_{7};
 };
 
-ConvShape Random::shape() {
-  ConvShape shape{};
+ConvForm Random::shape() {
+  ConvForm shape{};
   shape.batch = between(1, 5);
   shape.groups = between(0, 2) > 0 ? 1 : between(1, 9);
   shape.in_channels = between(0, 2) > 0 ? between(1, 12) : between(0, 1) * between(1, 60) + 1;
@@ -52,8 +53,8 @@ ConvShape Random::shape() {
   return shape;
 }
 
-ConvShape Random::filter() {
-  ConvShape shape{};
+ConvForm Random::filter() {
+  ConvForm shape{};
   shape.batch = between(1, 3);
   shape.groups = between(2, 4);
   shape.in_channels = 1;
@@ -72,7 +73,7 @@ ConvShape Random::filter() {
 }
 
 /// Calls body(element of the input, weight, window) for each product.
-template <class Body> void for_products(const ConvShape& s, Body body) {
+template <class Body> void for_products(const ConvForm& s, Body body) {
   const int64_t taps = product_of(s.taps);
   for (int64_t window = 0; window < s.batch * s.groups * s.out_channels * product_of(s.out); ++window) {
     for (int64_t weight = 0; weight < s.in_channels * taps; ++weight) {
@@ -94,10 +95,10 @@ template <class Body> void for_products(const ConvShape& s, Body body) {
 
 /// One convolution with its gradients, of T.
 template <class T> struct Example {
-  ConvShape shape;
+  ConvForm shape;
   std::vector<T> in, weights, grad;  // of the result
 
-  Example(const ConvShape& s, Random& random, int64_t parts = 1)
+  Example(const ConvForm& s, Random& random, int64_t parts = 1)
       : shape(s),
         in(random.numbers<T>(s.batch * s.groups * s.in_channels * product_of(s.in), parts)),
         weights(random.numbers<T>(s.groups * s.in_channels * s.out_channels * product_of(s.taps), parts)),
@@ -153,7 +154,7 @@ template <class T> struct Example {
   }
 };
 
-template <class T> void check(const ConvShape& shape, Random& random) {
+template <class T> void check(const ConvForm& shape, Random& random) {
   const Example<T> example(shape, random);
   const std::vector<T> expected = example.expected();
   ThreadPool one(1), three(3);
@@ -167,7 +168,7 @@ template <class T> void check(const ConvShape& shape, Random& random) {
   }
 }
 
-template <class T> void check_same_bits(const ConvShape& shape, Random& random) {
+template <class T> void check_same_bits(const ConvForm& shape, Random& random) {
   const Example<T> example(shape, random, 1023);
   ThreadPool one(1);
   const std::vector<T> wide = example.computed(Isa::avx512, one), narrow = example.computed(Isa::avx2, one);
@@ -181,7 +182,7 @@ template <class T> void check_same_bits(const ConvShape& shape, Random& random) 
 TEST_CASE("convolutions of any form and their gradients are exact for whole numbers") {
   Random random;
   for (int i = 0; i < 150; ++i) {
-    const ConvShape shape = random.shape();
+    const ConvForm shape = random.shape();
     if (shape.batch * shape.groups * shape.in_channels * shape.out_channels * product_of(shape.out) *
             product_of(shape.taps) >
         500'000)
@@ -194,7 +195,7 @@ TEST_CASE("convolutions of any form and their gradients are exact for whole numb
 TEST_CASE("filters of single planes and their gradients are exact for whole numbers") {
   Random random;
   for (int i = 0; i < 120; ++i) {
-    const ConvShape shape = random.filter();
+    const ConvForm shape = random.filter();
     check<float>(shape, random);
     check<double>(shape, random);
   }
@@ -204,7 +205,7 @@ TEST_CASE("convolutions and their gradients have the same bits with AVX2 and AVX
   if (best_isa() < Isa::avx512) TSL_SKIP("the processor has no AVX-512");
   Random random;
   for (int i = 0; i < 200; ++i) {
-    const ConvShape shape = i % 2 == 0 ? random.filter() : random.shape();
+    const ConvForm shape = i % 2 == 0 ? random.filter() : random.shape();
     if (shape.batch * shape.groups * shape.in_channels * shape.out_channels * product_of(shape.out) > 100'000) continue;
     check_same_bits<float>(shape, random);
     check_same_bits<double>(shape, random);
@@ -215,14 +216,17 @@ TEST_CASE("convolutions of many channels, windows and examples are exact for who
   Random random;
   const auto plane = [](int64_t batch, int64_t channels, int64_t outputs, int64_t side, int64_t taps, int64_t low) {
     const int64_t out = side + 2 * low - taps + 1;
-    return ConvShape{batch,           1,         channels,  outputs,      {1, side, side}, {1, out, out},
-                     {1, taps, taps}, {1, 1, 1}, {1, 1, 1}, {0, low, low}};
+    ConvForm form;
+    form.batch = batch, form.in_channels = channels, form.out_channels = outputs;
+    form.in = {1, side, side}, form.out = {1, out, out}, form.taps = {1, taps, taps};
+    form.stride = form.dilation = {1, 1, 1}, form.low = {0, low, low};
+    return form;
   };
   check<float>(plane(1, 70, 110, 9, 3, 1), random);  // sums of more than one part
   check<float>(plane(2, 3, 300, 7, 1, 0), random);   // blocks of rows
   check<float>(plane(1, 2, 3, 120, 3, 1), random);   // windows in parts
   check<double>(plane(3, 5, 9, 20, 1, 0), random);   // read where they lie
-  ConvShape apart = plane(2, 5, 9, 20, 2, 0);        // each element of the input is read once
+  ConvForm apart = plane(2, 5, 9, 20, 2, 0);         // each element of the input is read once
   apart.stride = {1, 2, 2};
   apart.out = {1, 10, 10};
   check<float>(apart, random);

@@ -12,19 +12,11 @@
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/threads.h"
 #include "base/integers.h"
+#include "tensor/rows/convolution.h"
 
 namespace tsl::cpu {
 
-using ConvAxes = std::array<int64_t, kConvAxes>;
-
-/// The extents of a convolution: out[n, o, p] = sum of in[n, c, p * stride + k * dilation - low] * weights[o, c, k].
-struct ConvShape {
-  int64_t batch = 1, groups = 1;
-  int64_t in_channels = 1, out_channels = 1;  // of a group
-  ConvAxes in, out, taps, stride, dilation, low;
-};
-
-inline int64_t product_of(const ConvAxes& axes) { return axes[0] * axes[1] * axes[2]; }
+static_assert(kConvAxes == kMostSpace);
 
 /// One pass over windows: `rows` channels are written at some positions, each of which reads a window of `channels`
 /// channels. A convolution is one pass, a gradient of the input one for each remainder of positions by the stride.
@@ -47,8 +39,8 @@ struct WindowPass {
 };
 
 /// Returns the pass of a convolution, and those of the gradient of its input: none where no window reads.
-WindowPass forward_pass(const ConvShape& shape);
-std::vector<WindowPass> input_passes(const ConvShape& shape);
+WindowPass forward_pass(const ConvForm& shape);
+std::vector<WindowPass> input_passes(const ConvForm& shape);
 
 /// What a loop over windows runs on: threads, the kernels of a dtype, and memory of each thread.
 struct ConvContext {
@@ -85,11 +77,11 @@ size_t bytes_for_filters(const WindowPass& pass, size_t element);
 bool suits_filters(const WindowPass& pass);
 /// Computes the gradient of the input of filters by a step of 2 in one pass, where it can.
 template <class T>
-void spread_filters(const ConvShape& shape, const T* grad, const T* weights, T* out, const ConvContext& context);
-bool suits_spreading(const ConvShape& shape);
+void spread_filters(const ConvForm& shape, const T* grad, const T* weights, T* out, const ConvContext& context);
+bool suits_spreading(const ConvForm& shape);
 
 /// Writes the weights of input_passes(), in their order.
-template <class T> void turn_weights(const ConvShape& shape, const std::vector<WindowPass>& passes, const T* weights,
+template <class T> void turn_weights(const ConvForm& shape, const std::vector<WindowPass>& passes, const T* weights,
                                      T* out, const ConvContext& context);
 
 /// Computes the gradient of the weights from the forward pass and the gradient of its result. `out` has room for

@@ -279,13 +279,13 @@ void sum_filter_weights(const WindowPass& pass, const T* in, const T* grad, T* o
   });
 }
 
-bool suits_spreading(const ConvShape& shape) {
+bool suits_spreading(const ConvForm& shape) {
   const std::optional<Plane> found = plane_of(forward_pass(shape));
   return shape.groups > 1 && shape.in_channels == 1 && shape.out_channels == 1 && found && found->plane.step == 2;
 }
 
 template <class T>
-void spread_filters(const ConvShape& shape, const T* grad, const T* weights, T* out, const ConvContext& context) {
+void spread_filters(const ConvForm& shape, const T* grad, const T* weights, T* out, const ConvContext& context) {
   const WindowPass pass = forward_pass(shape);
   const ConvPlane plane = plane_of(pass)->plane;
   const int64_t in_plane = product_of(shape.in), out_plane = product_of(shape.out), taps = pass.taps();
@@ -299,7 +299,7 @@ template void filter_windows(const WindowPass&, const float*, const float*, floa
 template void filter_windows(const WindowPass&, const double*, const double*, double*, const ConvContext&);
 template void sum_filter_weights(const WindowPass&, const float*, const float*, float*, const ConvContext&);
 template void sum_filter_weights(const WindowPass&, const double*, const double*, double*, const ConvContext&);
-template void spread_filters(const ConvShape&, const float*, const float*, float*, const ConvContext&);
-template void spread_filters(const ConvShape&, const double*, const double*, double*, const ConvContext&);
+template void spread_filters(const ConvForm&, const float*, const float*, float*, const ConvContext&);
+template void spread_filters(const ConvForm&, const double*, const double*, double*, const ConvContext&);
 
 }  // namespace tsl::cpu

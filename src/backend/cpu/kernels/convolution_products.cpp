@@ -218,7 +218,7 @@ struct Phase {
   int64_t first, positions;
   std::vector<int64_t> taps, shifts;
 };
-std::vector<Phase> phases_of(const ConvShape& shape, int axis) {
+std::vector<Phase> phases_of(const ConvForm& shape, int axis) {
   std::vector<Phase> phases;
   const int64_t stride = shape.stride[axis], low = shape.low[axis];
   for (int64_t first = 0; first < std::min(stride, shape.in[axis]); ++first) {
@@ -235,7 +235,7 @@ std::vector<Phase> phases_of(const ConvShape& shape, int axis) {
 }
 
 /// Calls body(z, y, x) for the phases of all axes that some tap reaches.
-template <class Body> void for_phases(const ConvShape& shape, Body body) {
+template <class Body> void for_phases(const ConvForm& shape, Body body) {
   const std::vector<Phase> all[] = {phases_of(shape, 0), phases_of(shape, 1), phases_of(shape, 2)};
   for (const Phase& z : all[0]) {
     for (const Phase& y : all[1]) {
@@ -255,7 +255,7 @@ WindowPass merged(WindowPass pass) {
 
 }  // namespace
 
-WindowPass forward_pass(const ConvShape& shape) {
+WindowPass forward_pass(const ConvForm& shape) {
   WindowPass pass{
       shape.batch, shape.groups, shape.in_channels, shape.out_channels, shape.in, shape.out, shape.stride, {}, {},
       shape.out,   {},           {1, 1, 1}};
@@ -266,7 +266,7 @@ WindowPass forward_pass(const ConvShape& shape) {
   return merged(std::move(pass));
 }
 
-std::vector<WindowPass> input_passes(const ConvShape& shape) {
+std::vector<WindowPass> input_passes(const ConvForm& shape) {
   std::vector<WindowPass> passes;
   int64_t weights = 0;
   for_phases(shape, [&](const Phase& z, const Phase& y, const Phase& x) {
@@ -292,8 +292,7 @@ std::vector<WindowPass> input_passes(const ConvShape& shape) {
 namespace {
 
 /// Transposes weights of single elements: channels become rows.
-template <class T>
-void transpose_weights(const ConvShape& shape, const T* weights, T* out, const ConvContext& context) {
+template <class T> void transpose_weights(const ConvForm& shape, const T* weights, T* out, const ConvContext& context) {
   const int64_t in = shape.in_channels, blocks = ceil_div(in, kChannelsAtOnce);
   context.pool.parallel_for(shape.groups * blocks, [&](int64_t item, int) {
     const int64_t group = item / blocks * shape.out_channels * in, first = item % blocks * kChannelsAtOnce;
@@ -353,7 +352,7 @@ template <class T> struct TurnedBlock {
 };
 
 /// Writes the taps of all passes, for each channel of all outputs.
-template <class T> void turn_taps(const ConvShape& shape, const std::vector<ChosenTaps>& passes, const T* weights,
+template <class T> void turn_taps(const ConvForm& shape, const std::vector<ChosenTaps>& passes, const T* weights,
                                   T* out, ThreadPool& pool) {
   const int64_t taps = product_of(shape.taps), in = shape.in_channels;
   const int64_t blocks = ceil_div(in, kChannelsAtOnce);
@@ -373,7 +372,7 @@ template <class T> void turn_taps(const ConvShape& shape, const std::vector<Chos
 
 }  // namespace
 
-template <class T> void turn_weights(const ConvShape& shape, const std::vector<WindowPass>& passes, const T* weights,
+template <class T> void turn_weights(const ConvForm& shape, const std::vector<WindowPass>& passes, const T* weights,
                                      T* out, const ConvContext& context) {
   if (product_of(shape.taps) == 1) {
     if (!passes.empty()) transpose_weights(shape, weights, out, context);
@@ -401,9 +400,8 @@ size_t bytes_for_multiplying(const WindowPass& pass, size_t element) {
   return static_cast<size_t>(gathered + rounded_up(pass.rows, kConvRows) * kColumns) * element;
 }
 
-template void turn_weights(const ConvShape&, const std::vector<WindowPass>&, const float*, float*, const ConvContext&);
-template void turn_weights(const ConvShape&, const std::vector<WindowPass>&, const double*, double*,
-                           const ConvContext&);
+template void turn_weights(const ConvForm&, const std::vector<WindowPass>&, const float*, float*, const ConvContext&);
+template void turn_weights(const ConvForm&, const std::vector<WindowPass>&, const double*, double*, const ConvContext&);
 template void multiply_windows(const WindowPass&, const float*, const float*, float*, const ConvContext&);
 template void multiply_windows(const WindowPass&, const double*, const double*, double*, const ConvContext&);
 

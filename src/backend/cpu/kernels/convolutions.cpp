@@ -7,56 +7,22 @@
 #include "backend/cpu/kernels/op_kernels.h"
 #include "base/count_work.h"
 #include "base/run_watch.h"
+#include "graph/conv_form.h"
 #include "graph/plan.h"
 
 namespace tsl::cpu {
 
 namespace {
 
-constexpr int kFirst = 2;  // axis of space
+/// The elements of both operands, and of the result.
+struct Counts {
+  explicit Counts(const graph::Node& node)
+      : all{element_count(node.args[0].layout.shape).hint(), element_count(node.args[1].layout.shape).hint(),
+            element_count(node.shape).hint()} {}
+  int64_t operator[](int i) const { return all[i]; }
 
-ConvAxes axes_of(const Ints& values, int64_t missing) {
-  ConvAxes axes;
-  axes.fill(missing);
-  std::copy(values.begin(), values.end(), axes.end() - static_cast<ptrdiff_t>(values.size()));
-  return axes;
-}
-
-ConvAxes space_of(const Shape& shape) {
-  Ints space;
-  for (int i = kFirst; i < shape.rank(); ++i) space.push_back(shape[i].hint());
-  return axes_of(space, 1);
-}
-
-/// Returns the convolution that a node computes, or is a gradient of.
-ConvShape shape_of(const graph::Node& node) {
-  const Shape &a = node.args[0].layout.shape, &b = node.args[1].layout.shape;
-  const bool is_input = node.op == Op::conv_input_grad, is_weight = node.op == Op::conv_weight_grad;
-  const Shape &in = is_input ? node.shape : a,
-              &out = is_input    ? a
-                     : is_weight ? b
-                                 : node.shape,
-              &weights = is_weight ? node.shape : b;
-  const ConvGeometry geometry = node.attrs.conv->clamped(in);
-  return {in[0].hint(),
-          geometry.groups,
-          in[1].hint() / geometry.groups,
-          weights[0].hint() / geometry.groups,
-          space_of(in),
-          space_of(out),
-          space_of(weights),
-          axes_of(geometry.stride, 1),
-          axes_of(geometry.dilation, 1),
-          axes_of(geometry.low, 0)};
-}
-
-int64_t count_of(const ConvShape& shape, Op op) {
-  const int64_t weights = shape.in_channels * shape.out_channels * shape.groups * product_of(shape.taps);
-  if (op == Op::conv_weight_grad) return weights;
-  const bool is_input = op == Op::conv_input_grad;
-  return shape.batch * shape.groups * (is_input ? shape.in_channels : shape.out_channels) *
-         product_of(is_input ? shape.in : shape.out);
-}
+  const int64_t all[3];
+};
 
 /// A convolution of floats, or one of its gradients. f16 and bf16 are computed in f32.
 class ConvKernel final : public exec::OpKernel {
@@ -67,9 +33,8 @@ class ConvKernel final : public exec::OpKernel {
         name_(node.def().name),
         dtype_(node.dtype),
         compute_(accumulator_of(node.dtype)),
-        shape_(shape_of(node)),
-        counts_{element_count(node.args[0].layout.shape).hint(), element_count(node.args[1].layout.shape).hint(),
-                count_of(shape_, op_)} {
+        shape_(graph::conv_form_of(node)),
+        counts_(node) {
     if (op_ == Op::conv_input_grad) passes_ = input_passes(shape_);
     else passes_ = {forward_pass(shape_)};
     const size_t element = size_of(compute_);
@@ -167,8 +132,8 @@ class ConvKernel final : public exec::OpKernel {
   const Op op_;
   const std::string name_;
   const DType dtype_, compute_;
-  const ConvShape shape_;
-  const int64_t counts_[3];  // elements of the operands, and of the result
+  const ConvForm shape_;
+  const Counts counts_;
   std::vector<WindowPass> passes_;
   uint64_t thread_bytes_ = 0;
   int64_t parts_ = 1;
@@ -182,9 +147,8 @@ class IntegerConvKernel final : public exec::OpKernel {
         op_(node.op),
         name_(node.def().name),
         dtype_(node.dtype),
-        shape_(shape_of(node)),
-        counts_{element_count(node.args[0].layout.shape).hint(), element_count(node.args[1].layout.shape).hint(),
-                count_of(shape_, op_)} {}
+        shape_(graph::conv_form_of(node)),
+        counts_(node) {}
 
   std::string name() const override { return name_; }
   uint64_t workspace_bytes() const override { return bytes_of(0) + bytes_of(1) + bytes_of(2); }
@@ -246,8 +210,8 @@ class IntegerConvKernel final : public exec::OpKernel {
   const Op op_;
   const std::string name_;
   const DType dtype_;
-  const ConvShape shape_;
-  const int64_t counts_[3];
+  const ConvForm shape_;
+  const Counts counts_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "backend/cuda/kernels/op.h"
+#include "graph/conv_form.h"
 
 namespace tsl::cuda {
 
@@ -55,7 +56,6 @@ namespace {
 // ---- Convolutions ----
 
 constexpr int64_t kRows = 64, kColumns = 128, kDepth = 16;  // as in convolution.cuh
-constexpr int kSpace = 3, kBeforeSpace = 2;
 // A tile of fewer rows is mostly empty.
 constexpr int64_t kFewestRows = 8;
 // The windows of a gradient of weights are summed in parts until so many blocks fill a GPU, of at least so many
@@ -68,44 +68,10 @@ constexpr int64_t kRowsOfFilter = 4;  // as Filter::kRows
 // Along an axis: a place in a window, which is at most twice as far, fits an index of 32 bits.
 constexpr int64_t kMostReach = INT32_MAX / 4;
 
-using Space = std::array<int64_t, kSpace>;
-
-int64_t product_of(const Space& axes) { return axes[0] * axes[1] * axes[2]; }
-
-Space space_of(const Shape& shape) {
-  Space space = {1, 1, 1};
-  const int missing = kSpace + kBeforeSpace - shape.rank();
-  for (int i = kBeforeSpace; i < shape.rank(); ++i)
-    space[static_cast<size_t>(i - kBeforeSpace + missing)] = shape[i].hint();
-  return space;
-}
-
-Space space_of(const Ints& values, int64_t fallback) {
-  Space space = {fallback, fallback, fallback};
-  std::copy(values.begin(), values.end(), space.end() - static_cast<ptrdiff_t>(values.size()));
-  return space;
-}
-
 /// Writes the kernels of one node.
 class ConvGenerator {
  public:
-  explicit ConvGenerator(const OpNode& op) : op_(op), node_(op.node) {
-    const bool of_input = node_.op == Op::conv_input_grad, of_weights = node_.op == Op::conv_weight_grad;
-    const Shape &a = op.layout(0).shape, &b = op.layout(1).shape;
-    const Shape &in = of_input ? node_.shape : a,
-                &out = of_input     ? a
-                       : of_weights ? b
-                                    : node_.shape,
-                &weights = of_weights ? node_.shape : b;
-    geometry_ = node_.attrs.conv->clamped(in);
-    groups_ = geometry_.groups;
-    batch_ = in[0].hint();
-    in_channels_ = in[1].hint() / groups_;
-    out_channels_ = weights[0].hint() / groups_;
-    in_ = space_of(in);
-    out_ = space_of(out);
-    taps_ = space_of(weights);
-  }
+  explicit ConvGenerator(const OpNode& op) : op_(op), node_(op.node), form_(graph::conv_form_of(op.node)) {}
 
   GeneratedKernels generate() {
     GeneratedKernels generated;
@@ -124,9 +90,9 @@ class ConvGenerator {
 
   void generate_windows(GeneratedKernels& generated) {
     const bool of_input = node_.op == Op::conv_input_grad;
-    const int64_t rows = of_input ? in_channels_ : out_channels_;
-    const int64_t columns = batch_ * product_of(of_input ? in_ : out_);
-    const bool is_alone = rows < kFewestRows && groups_ > 1;
+    const int64_t rows = of_input ? form_.in_channels : form_.out_channels;
+    const int64_t columns = form_.batch * product_of(of_input ? form_.in : form_.out);
+    const bool is_alone = rows < kFewestRows && form_.groups > 1;
     const int64_t count = element_count(node_.shape).hint();
     KernelWriter writer = writer_for(count);
     declare(writer);
@@ -138,24 +104,24 @@ class ConvGenerator {
           is_filter() ? filter() + (by_rows ? "::convolve_rows" : "::convolve") : "convolve_element";
       writer.line("{}<{}>(shape, a, b, {}, (Index)block_x * {} + threadIdx.x);", function, of, writer.buffer(op_.out()),
                   kProductsThreads);
-      const Space& space = of_input ? in_ : out_;
+      const ConvAxes& space = of_input ? form_.in : form_.out;
       if (by_rows) threads = count / space[1] * ceil_div(space[1], kRowsOfFilter);
     } else {
       writer.line("convolve_tile<{}>(shape, a, b, {}, block_x);", of, writer.buffer(op_.out()));
     }
-    const int64_t blocks =
-        is_alone ? ceil_div(threads, kProductsThreads) : groups_ * ceil_div(rows, kRows) * ceil_div(columns, kColumns);
+    const int64_t blocks = is_alone ? ceil_div(threads, kProductsThreads)
+                                    : form_.groups * ceil_div(rows, kRows) * ceil_div(columns, kColumns);
     generated.kernels.push_back(writer.finish("", blocks, kProductsThreads));
   }
 
   void generate_weights(GeneratedKernels& generated) {
-    const int64_t depth = in_channels_ * product_of(taps_), windows = batch_ * product_of(out_);
-    if (out_channels_ >= kFewestRows || groups_ == 1) {
-      const int64_t tiles = groups_ * ceil_div(out_channels_, kRows) * ceil_div(depth, kColumns);
+    const int64_t depth = form_.in_channels * product_of(form_.taps), windows = form_.batch * product_of(form_.out);
+    if (form_.out_channels >= kFewestRows || form_.groups == 1) {
+      const int64_t tiles = form_.groups * ceil_div(form_.out_channels, kRows) * ceil_div(depth, kColumns);
       return generate_parts(generated, "gradient_tile", tiles,
                             parts_of(tiles, kProductsEnoughBlocks, windows / kWindowsOfPart));
     }
-    const int64_t pairs = groups_ * out_channels_ * in_channels_;
+    const int64_t pairs = form_.groups * form_.out_channels * form_.in_channels;
     if (is_filter()) {
       return generate_parts(generated, filter() + (is_plane() ? "::gradient_rows" : "::gradient"), pairs,
                             parts_of(pairs, kEnoughFilters, windows / kWindowsOfFilter));
@@ -168,11 +134,12 @@ class ConvGenerator {
 
   /// Returns the most places along an axis that windows reach, which an index must hold.
   int64_t reach() const {
+    const ConvGeometry& geometry = *node_.attrs.conv;
     int64_t most = 0;
-    for (int i = 0; i < geometry_.rank(); ++i) {
+    for (int i = 0; i < form_.rank; ++i) {
       const auto at = static_cast<size_t>(i);
-      const int64_t extent = in_[kSpace - static_cast<size_t>(geometry_.rank() - i)];
-      most = std::max(most, extent + std::abs(geometry_.low[at]) + std::abs(geometry_.high[at]));
+      const int64_t extent = form_.in[static_cast<size_t>(kMostSpace - form_.rank + i)];
+      most = std::max(most, extent + std::abs(geometry.low[at]) + std::abs(geometry.high[at]));
     }
     return most;
   }
@@ -188,7 +155,7 @@ class ConvGenerator {
   /// Sums windows in parts by a function of so many blocks each, and then the parts.
   void generate_parts(GeneratedKernels& generated, const std::string& function, int64_t blocks, int64_t parts) {
     const int64_t count = element_count(node_.shape).hint();
-    KernelWriter writer = writer_for(std::max(batch_ * product_of(out_), parts * count));
+    KernelWriter writer = writer_for(std::max(form_.batch * product_of(form_.out), parts * count));
     declare(writer);
     if (parts == 1) {
       writer.line("{}(shape, a, b, {}, 1, block_x);", function, writer.buffer(op_.out()));
@@ -206,45 +173,46 @@ class ConvGenerator {
     generated.kernels.push_back(adder.finish("add", ceil_div(count, kProductsThreads), kProductsThreads));
   }
 
-  bool is_filter() const { return product_of(taps_) <= kMostTaps && reach() <= kMostReach; }
+  bool is_filter() const { return product_of(form_.taps) <= kMostTaps && reach() <= kMostReach; }
   /// Whether a filter slides over planes of enough rows: threads compute several.
   bool is_plane() const {
-    return is_filter() && in_[0] == 1 && out_[0] == 1 && taps_[0] == 1 && geometry_.low.size() < kSpace &&
-           std::min(in_[1], out_[1]) >= kRowsOfFilter;
+    return is_filter() && form_.in[0] == 1 && form_.out[0] == 1 && form_.taps[0] == 1 && form_.rank < kMostSpace &&
+           std::min(form_.in[1], form_.out[1]) >= kRowsOfFilter;
   }
-  bool has_stride_1() const { return product_of(space_of(geometry_.stride, 1)) == 1; }
+  bool has_stride_1() const { return product_of(form_.stride) == 1; }
   /// Returns the filter with these taps, strides and dilations, numbers of the source.
   std::string filter() const {
-    const Space stride = space_of(geometry_.stride, 1), dilation = space_of(geometry_.dilation, 1);
-    return fmt::format("Filter<{}, {}, {}, {}, {}, {}, {}, {}>", taps_[0], taps_[1], taps_[2], stride[0], stride[1],
+    const ConvAxes &taps = form_.taps, &stride = form_.stride, &dilation = form_.dilation;
+    return fmt::format("Filter<{}, {}, {}, {}, {}, {}, {}, {}>", taps[0], taps[1], taps[2], stride[0], stride[1],
                        stride[2], dilation[1], dilation[2]);
   }
 
   /// Declares the shape and the operands. Each number is a parameter of its own, so that all convolutions of a dtype
   /// share a kernel.
   void declare(KernelWriter& writer) const {
-    const auto axes = [&](const char* role, const char* role_y, const char* role_x, const Space& values) {
+    const auto axes = [&](const char* role, const char* role_y, const char* role_x, const ConvAxes& values) {
       return fmt::format("{{{}, {}, {}}}", writer.number(role, values[0]), writer.number(role_y, values[1]),
                          writer.number(role_x, values[2]));
     };
-    const std::string in = axes("in_z", "in_y", "in_x", in_), out = axes("out_z", "out_y", "out_x", out_),
-                      taps = axes("taps_z", "taps_y", "taps_x", taps_),
-                      stride = axes("stride_z", "stride_y", "stride_x", space_of(geometry_.stride, 1)),
-                      dilation = axes("dilation_z", "dilation_y", "dilation_x", space_of(geometry_.dilation, 1)),
-                      low = axes("low_z", "low_y", "low_x", space_of(geometry_.low, 0));
-    writer.line("const ConvShape shape = {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}};", writer.number("batch", batch_),
-                writer.number("groups", groups_), writer.number("ins", in_channels_),
-                writer.number("outs", out_channels_), in, out, taps, stride, dilation, low);
+    const std::string in = axes("in_z", "in_y", "in_x", form_.in), out = axes("out_z", "out_y", "out_x", form_.out),
+                      taps = axes("taps_z", "taps_y", "taps_x", form_.taps),
+                      stride = axes("stride_z", "stride_y", "stride_x", form_.stride),
+                      dilation = axes("dilation_z", "dilation_y", "dilation_x", form_.dilation),
+                      low = axes("low_z", "low_y", "low_x", form_.low);
+    writer.line("const ConvShape shape = {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}};",
+                writer.number("batch", form_.batch), writer.number("groups", form_.groups),
+                writer.number("ins", form_.in_channels), writer.number("outs", form_.out_channels), in, out, taps,
+                stride, dilation, low);
     declare_operand(writer, 0, "a", {"a_n", "a_c", "a_z", "a_y", "a_x"});
     declare_operand(writer, 1, "b", {"b_n", "b_c", "b_z", "b_y", "b_x"});
   }
 
   void declare_operand(KernelWriter& writer, size_t arg, const char* name,
-                       const std::array<const char*, kSpace + kBeforeSpace>& roles) const {
+                       const std::array<const char*, kMostSpace + kBeforeSpace>& roles) const {
     const Layout& layout = op_.layout(arg);
     std::string strides;
-    const int missing = kSpace + kBeforeSpace - layout.rank();
-    for (int i = 0; i < kSpace + kBeforeSpace; ++i) {
+    const int missing = kMostSpace + kBeforeSpace - layout.rank();
+    for (int i = 0; i < kMostSpace + kBeforeSpace; ++i) {
       const int axis = i < kBeforeSpace ? i : i - missing;
       const bool is_missing = i >= kBeforeSpace && axis < kBeforeSpace;
       const int64_t stride = is_missing ? 0 : layout.strides[axis].hint();
@@ -256,9 +224,7 @@ class ConvGenerator {
 
   const OpNode& op_;
   const graph::Node& node_;
-  ConvGeometry geometry_;
-  int64_t groups_ = 1, batch_ = 0, in_channels_ = 0, out_channels_ = 0;
-  Space in_{}, out_{}, taps_{};
+  const ConvForm form_;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "backend/cuda/libraries/handle.h"
 #include "backend/cuda/libraries/libraries.h"
 #include "backend/cuda/libraries/optional_library.h"
+#include "graph/conv_form.h"
 
 namespace tsl::cuda {
 
@@ -51,11 +52,12 @@ int dtype_number(DType dtype) {
   return cudnn::kFloat;
 }
 
-/// Returns the extents of an operand for cuDNN, which knows no convolution over one axis.
-std::vector<int> extents_of(const Shape& shape) {
-  std::vector<int> extents;
-  for (const Dim& extent : shape) extents.push_back(static_cast<int>(extent.hint()));
-  if (extents.size() == kBeforeSpace + 1) extents.insert(extents.begin() + kBeforeSpace, 1);
+/// Returns the extents of a tensor for cuDNN, which knows no convolution over one axis.
+std::vector<int> extents_of(const ConvForm& form, int64_t first, int64_t second, const ConvAxes& space) {
+  std::vector<int> extents = {static_cast<int>(first), static_cast<int>(second)};
+  const int rank = std::max(form.rank, 2);
+  for (int i = kMostSpace - rank; i < kMostSpace; ++i)
+    extents.push_back(static_cast<int>(space[static_cast<size_t>(i)]));
   return extents;
 }
 
@@ -69,15 +71,15 @@ std::vector<int> axes_of(const Ints& values, int missing) {
 class ConvProblem {
  public:
   ConvProblem(const graph::Node& node, ConvLibrary& cudnn, bool tf32) : cudnn_(cudnn) {
-    const bool of_input = node.op == Op::conv_input_grad, of_weights = node.op == Op::conv_weight_grad;
-    const Shape &a = node.args[0].layout.shape, &b = node.args[1].layout.shape;
+    const ConvForm form = graph::conv_form_of(node);
+    const int64_t outs = form.groups * form.out_channels;
     const int dtype = dtype_number(node.dtype);
     const bool is_half = node.dtype == DType::f16 || node.dtype == DType::bf16;
     const ConvGeometry& geometry = *node.attrs.conv;
     const Cudnn& library = cudnn.library;
-    set(x_, of_input ? node.shape : a, dtype);
-    set(y_, of_input ? a : of_weights ? b : node.shape, dtype);
-    const std::vector<int> w = extents_of(of_weights ? node.shape : b);
+    set(x_, extents_of(form, form.batch, form.groups * form.in_channels, form.in), dtype);
+    set(y_, extents_of(form, form.batch, outs, form.out), dtype);
+    const std::vector<int> w = extents_of(form, outs, form.in_channels, form.taps);
     note(library.cudnnCreateFilterDescriptor(&w_));
     note(library.cudnnSetFilterNdDescriptor(w_, dtype, cudnn::kRowMajor, static_cast<int>(w.size()), w.data()));
     const std::vector<int> padding = axes_of(geometry.low, 0), stride = axes_of(geometry.stride, 1),
@@ -158,8 +160,7 @@ class ConvProblem {
     if (status_ == cudnn::kSuccess) status_ = status;
   }
 
-  void set(cudnn::Tensor& tensor, const Shape& shape, int dtype) {
-    const std::vector<int> extents = extents_of(shape);
+  void set(cudnn::Tensor& tensor, const std::vector<int>& extents, int dtype) {
     std::vector<int> strides(extents.size(), 1);
     for (size_t i = extents.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * extents[i];
     note(cudnn_.library.cudnnCreateTensorDescriptor(&tensor));
@@ -222,26 +223,20 @@ std::vector<int64_t> key_of(const graph::Node& node, bool tf32) {
 
 bool can_cudnn_describe(const graph::Node& node) {
   const ConvGeometry& geometry = *node.attrs.conv;
-  const bool of_input = node.op == Op::conv_input_grad, of_weights = node.op == Op::conv_weight_grad;
-  const Shape &a = node.args[0].layout.shape, &b = node.args[1].layout.shape;
-  const Shape &x = of_input ? node.shape : a,
-              &y = of_input     ? a
-                   : of_weights ? b
-                                : node.shape,
-              &w = of_weights ? node.shape : b;
-  if (!fits_ints(a) || !fits_ints(b) || !fits_ints(node.shape)) return false;
+  if (!fits_ints(node.args[0].layout.shape) || !fits_ints(node.args[1].layout.shape) || !fits_ints(node.shape))
+    return false;
+  const ConvForm form = graph::conv_form_of(node);
   for (int i = 0; i < geometry.rank(); ++i) {
     const auto at = static_cast<size_t>(i);
-    const int axis = kBeforeSpace + i;
-    const int64_t reach = (w[axis].hint() - 1) * geometry.dilation[at] + 1;
-    const int64_t padded = x[axis].hint() + 2 * geometry.low[at];
+    const auto axis = static_cast<size_t>(kMostSpace - form.rank + i);
+    const int64_t reach = (form.taps[axis] - 1) * geometry.dilation[at] + 1;
+    const int64_t padded = form.in[axis] + 2 * geometry.low[at];
     if (geometry.low[at] < 0 || geometry.low[at] > INT32_MAX / 4 || geometry.dilation[at] > INT32_MAX ||
         geometry.stride[at] > INT32_MAX || padded < reach ||
-        (padded - reach) / geometry.stride[at] + 1 != y[axis].hint())
+        (padded - reach) / geometry.stride[at] + 1 != form.out[axis])
       return false;
   }
-  const int64_t in_group = w[1].hint(), out_group = w[0].hint() / geometry.groups;
-  return geometry.groups == 1 || std::min(in_group, out_group) >= kFewestChannels;
+  return form.groups == 1 || std::min(form.in_channels, form.out_channels) >= kFewestChannels;
 }
 
 std::vector<exec::KernelRow> convolutions_rows(Gpu& gpu) {

@@ -6,6 +6,7 @@
 
 #include "backend/cuda/codegen/writer.h"
 #include "backend/cuda/kernels/own_op.h"
+#include "graph/conv_form.h"
 
 namespace tsl::cuda {
 
@@ -39,10 +40,7 @@ constexpr Division kDivisions[] = {{2, 1, 4, 7}, {1, 1, 4, 7}, {1, 1, 4, 4}};
 
 /// The extents of a plane; one axis lies along x.
 struct Plane {
-  Plane(const Ints& values, int64_t missing)
-      : y(values.size() < 2 ? missing : values[0]), x(values[values.size() - 1]) {}
-  explicit Plane(const Shape& shape)
-      : y(shape.rank() < kBeforeSpace + 2 ? 1 : shape[kBeforeSpace].hint()), x(shape[shape.rank() - 1].hint()) {}
+  explicit Plane(const ConvAxes& axes) : y(axes[1]), x(axes[2]) {}
   int64_t area() const { return y * x; }
 
   int64_t y, x;
@@ -55,15 +53,16 @@ class FewPixelsChoice {
       : dtype_(node.dtype),
         facts_(facts),
         size_(static_cast<int64_t>(size_of(node.dtype))),
-        images_(node.args[0].layout.shape[0].hint()),
-        channels_(node.args[1].layout.shape[1].hint()),
-        outputs_(node.args[1].layout.shape[0].hint()),
-        image_(node.args[0].layout.shape),
-        taps_(node.args[1].layout.shape),
-        out_(node.shape),
-        stride_(node.attrs.conv->stride, 1),
-        dilation_(node.attrs.conv->dilation, 1),
-        low_(node.attrs.conv->low, 0),
+        form_(graph::conv_form_of(node)),
+        images_(form_.batch),
+        channels_(form_.in_channels),
+        outputs_(form_.out_channels),
+        image_(form_.in),
+        taps_(form_.taps),
+        out_(form_.out),
+        stride_(conv_axes(node.attrs.conv->stride, 1)),
+        dilation_(conv_axes(node.attrs.conv->dilation, 1)),
+        low_(form_.low),
         parts_(taps_.area() == 1 ? 2 : 1) {
     for (const Division& each : kDivisions) {
       division_ = each;
@@ -147,7 +146,9 @@ class FewPixelsChoice {
 
   DType dtype_;
   const DeviceFacts& facts_;
-  int64_t size_, images_, channels_, outputs_;
+  int64_t size_;
+  ConvForm form_;
+  int64_t images_, channels_, outputs_;
   Plane image_, taps_, out_, stride_, dilation_, low_;
   Division division_ = kDivisions[0];
   int64_t parts_;      // of 8 channels for each warp in a chunk
@@ -160,6 +161,7 @@ std::string_view refusal_of_form(const graph::Node& node) {
                              kSlow = "cuDNN is faster";
   if (node.op != Op::conv) return "a gradient";
   const Shape &x = node.args[0].layout.shape, &w = node.args[1].layout.shape;
+  const ConvForm form = graph::conv_form_of(node);
   const ConvGeometry& geometry = *node.attrs.conv;
   if (geometry.groups != 1 || geometry.rank() > 2 || !fits_ints(x) || !fits_ints(w) || !fits_ints(node.shape))
     return kUnknown;
@@ -168,17 +170,17 @@ std::string_view refusal_of_form(const graph::Node& node) {
       if (std::abs(number) > kMostStep) return "a large stride, dilation or margin";
     }
   }
-  const int64_t taps = Plane(w).area(), depth = w[1].hint() * taps, pixels = x[0].hint() * Plane(node.shape).area();
+  const int64_t taps = product_of(form.taps), depth = form.in_channels * taps;
+  const int64_t area = product_of(form.out), pixels = form.batch * area, outputs = form.out_channels;
   if (taps > kMostTaps) return "more than nine taps";
   if (depth < kLeastDepth) return "few channels";
   if (pixels > kMostPixels) return "many pixels";
-  const Plane stride(geometry.stride, 1);
-  if (taps == 1 && stride.area() == 1) {
-    const bool is_faster = node.dtype == DType::f32 && pixels <= kMostPlainPixels &&
-                           Plane(node.shape).area() <= kMostPlainArea && depth >= kPlainRatio * w[0].hint();
+  if (taps == 1 && product_of(conv_axes(geometry.stride, 1)) == 1) {
+    const bool is_faster = node.dtype == DType::f32 && pixels <= kMostPlainPixels && area <= kMostPlainArea &&
+                           depth >= kPlainRatio * outputs;
     return is_faster ? "" : kSlow;
   }
-  return pixels * depth * w[0].hint() <= kMostProducts ? "" : kSlow;
+  return pixels * depth * outputs <= kMostProducts ? "" : kSlow;
 }
 
 class FewPixelsOp final : public OwnOp {

@@ -13,8 +13,6 @@
 
 namespace tsl::cuda {
 
-inline constexpr int kBeforeSpace = 2;  // axes of a convolution: batch and channels
-
 /// Whether a shape has elements, and its indices fit in 32 bits.
 bool fits_ints(const Shape& shape);
 
