@@ -72,48 +72,46 @@ fn run(dtype) {
 }
 )";
 
-/// Prints "near" if convolutions and their gradients are those of sums over windows, and compiled runs give equal bits.
+/// Calls convolutions of lines, planes and spaces, and prints results and gradients. Fails if compiled runs give other
+/// bits than eager ones.
 const std::string kConvolutions = R"(
 seed(58)
-fn by_windows(x, w, step, margin, spread, groups) {
-  let (n, c, height, width) = x.shape
-  let (out, inner, rows, columns) = w.shape
-  let padded = pad(x, [[0, 0], [0, 0], [margin, margin], [margin, margin]])
-  let seen = windows(windows(padded, 2, rows, step: step, dilation: spread), 3, columns, step: step, dilation: spread)
-  let (high, wide) = (seen.shape[2], seen.shape[3])
-  let of_groups = reshape(seen, [n, groups, 1, inner, high, wide, rows, columns])
-  let weights = reshape(w, [1, groups, out // groups, inner, 1, 1, rows, columns])
-  return reshape(sum(of_groups * weights, axis: [3, 6, 7]), [n, out, high, wide])
-}
-fn distance(a, b) = max(abs(f64(a) - f64(b))).item() / (1e-9 + max(abs(f64(b))).item())
-let calls = [
-  [2, 3, 5, 1, 3, 3, 1, 1, 1, 7, 9], [1, 4, 6, 2, 2, 3, 2, 0, 1, 8, 5], [3, 6, 6, 6, 3, 1, 1, 2, 2, 9, 9],
-  [1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1], [1, 17, 33, 1, 1, 1, 1, 0, 1, 5, 3], [2, 8, 16, 4, 5, 5, 3, 2, 1, 13, 11],
-]
-fn check(dtype, limit) {
-  var worst = 0.0
-  for (n, c, out, groups, rows, columns, step, margin, spread, height, width) in calls {
-    let x = tensor(floor(randn([n, c, height, width]) * 3.0), dtype: dtype)
-    let w = tensor(floor(randn([out, c // groups, rows, columns]) * 3.0), dtype: dtype)
-    let f = fn(x, w) = conv(x, w, step, margin, spread, groups)
-    @compile
-    fn compiled(x, w) = f(x, w)
-    let y = f(x, w)
-    assert(all(y == compiled(x, w)), "compiled bits differ")
-    worst = max(worst, distance(y, by_windows(f64(x), f64(w), step, margin, spread, groups)))
-    if not (dtype in [f32, f64, f16, bf16]) { continue }
-    let weight = floor(randn(y.shape) * 3.0)
-    let of_kernel = grad(fn(x, w) = sum(f64(f(x, w)) * f64(weight)), wrt: [0, 1])
-    @compile
-    fn compiled_slopes(x, w) = of_kernel(x, w)
-    let slopes = of_kernel(x, w)
-    for (a, b) in zip(slopes, compiled_slopes(x, w)) { assert(all(a == b), "compiled bits differ") }
-    let expected = grad(fn(x, w) = sum(by_windows(x, w, step, margin, spread, groups) * f64(weight)), wrt: [0, 1])(f64(x), f64(w))
-    for (a, b) in zip(slopes, expected) { worst = max(worst, distance(a, b)) }
+fn drawn(shape, dtype) = tensor(floor(rand(shape) * 7.0) - (if dtype == u8 { 0.0 } else { 3.0 }), dtype: dtype)
+fn show(x) { print(flatten(f64(x)).tolist()) }
+fn check(call, a, b) {
+  let f = fn(a, b) = call(a, b)
+  let is_float = a.dtype in [f16, bf16, f32, f64]
+  let weight = if is_float { drawn(f(a, b).shape, f64) } else { nil }
+  let slopes = if is_float { grad(fn(a, b) = sum(f64(call(a, b)) * weight), wrt: [0, 1]) } else { fn(a, b) = (a, b) }
+  @compile
+  fn compiled(a, b) = (f(a, b), slopes(a, b))
+  let again = compiled(a, b)
+  for (x, y) in zip([f(a, b)] + list(slopes(a, b)), [again[0]] + list(again[1])) {
+    assert(all(x == y), "compiled bits differ")
+    show(x)
   }
-  print(if worst <= limit { "near" } else { worst })
+}
+let calls = [  # x, weights, stride, padding, dilation, groups
+  [[2, 3, 7, 9], [5, 3, 3, 3], 1, 1, 1, 1], [[1, 4, 8, 5], [6, 2, 2, 3], 2, 0, 1, 2], [[3, 6, 9, 9], [6, 1, 3, 1], 1, 2, 2, 6],
+  [[1, 1, 1, 1], [1, 1, 1, 1], 1, 0, 1, 1], [[1, 17, 5, 3], [33, 17, 1, 1], 1, 0, 1, 1], [[2, 8, 13, 11], [16, 2, 5, 5], 3, 2, 1, 4],
+  [[2, 3, 11], [4, 3, 4], 3, [[2, 0]], 2, 1], [[1, 4, 5], [4, 1, 2], 1, 0, 4, 4], [[2, 2, 4, 5, 6], [3, 2, 2, 3, 1], [1, 2, 3], [[0, 1], [1, 0], [2, 2]], 1, 1],
+  [[1, 4, 3, 4, 3], [4, 2, 2, 2, 2], 2, 1, [1, 2, 1], 2], [[0, 2, 5], [3, 2, 2], 1, 0, 1, 1], [[2, 0, 5], [3, 0, 2], 1, 1, 1, 1],
+  [[2, 2, 0], [3, 2, 2], 1, 1, 1, 1], [[2, 2, 4], [0, 2, 2], 1, 0, 1, 1], [[1, 2, 3], [1, 2, 2], 100, 0, 1, 1],
+]
+fn run(dtype) {
+  for (shape, filters, stride, padding, dilation, groups) in calls {
+    let (x, w) = (drawn(shape, dtype), drawn(filters, dtype))
+    check(fn(x, w) = conv(x, w, stride, padding, dilation, groups), x, w)
+    let y = drawn(conv(x, w, stride, padding, dilation, groups).shape, dtype)
+    check(fn(y, w) = conv_transpose(y, w, shape[2:], stride, padding, dilation, groups), y, w)
+  }
 }
 )";
+
+/// Returns TSL_KERNELS that names a row for convolutions and for their gradients.
+std::string forced(const std::string& conv, const std::string& gradients) {
+  return "conv:" + conv + ",conv_input_grad:" + gradients + ",conv_weight_grad:" + gradients;
+}
 
 }  // namespace
 
@@ -126,11 +124,17 @@ TEST_CASE("every kernel of attention computes what its definition does", "[defin
   CHECK(distance(numbers_of(output_with("", program)), expected) < std::get<1>(limit));
 }
 
-TEST_CASE("every kernel of convolutions adds up windows", "[definitions]") {
-  const auto limit = GENERATE(table<const char*, const char*>(
-      {{"f32", "0.0"}, {"f64", "0.0"}, {"f16", "5e-3"}, {"bf16", "2e-2"}, {"i32", "0.0"}}));
-  const std::string program = kConvolutions + "check(" + std::get<0>(limit) + ", f64(" + std::get<1>(limit) + "))";
-  for (const char* row : {"conv:windows", "conv:integers"}) CHECK(output_with(row, program) == "near\n");
+TEST_CASE("every kernel of convolutions and their gradients computes what its definition does", "[definitions]") {
+  const auto limit = GENERATE(table<const char*, double>(
+      {{"f32", 0.0}, {"f64", 0.0}, {"f16", 2e-3}, {"bf16", 2e-2}, {"i32", 0.0}, {"i64", 0.0}, {"u8", 0.0}}));
+  const std::string program = kConvolutions + "run(" + std::get<0>(limit) + ")";
+  const auto numbers = [&](const std::string& conv, const std::string& gradients) {
+    return numbers_of(output_with(forced(conv, gradients).c_str(), program));
+  };
+  const std::vector<double> expected = numbers_of(output_with("", program));
+  for (const char* row : {"windows", "integers"}) CHECK(distance(numbers(row, row), expected) <= std::get<1>(limit));
+  CHECK(distance(numbers("definition", "definition"), expected) <= std::get<1>(limit));
+  CHECK(distance(numbers("windows", "definition"), expected) <= std::get<1>(limit));
 }
 
 TEST_CASE("what no kernel of attention computes is computed by its definition", "[definitions]") {

@@ -228,45 +228,6 @@ Scalars multiply(const Tensor& a, const Tensor& b, size_t count) {
   return out;
 }
 
-/// Computes a convolution or one of its gradients: a product of elements of x, weights and windows for each window and
-/// tap, of which two are operands, and the third is added to.
-Scalars convolve(Op op, const Tensor& first, const Tensor& second, const Attrs& attrs, const Shape& shape) {
-  const Scalars a = to_scalars(first), b = to_scalars(second);
-  const bool of_input = op == Op::conv_input_grad, of_weights = op == Op::conv_weight_grad;
-  const Shape& x = of_input ? shape : first.shape();
-  const Shape& y = of_input ? first.shape() : of_weights ? second.shape() : shape;
-  const Shape& w = of_weights ? shape : second.shape();
-  const ConvGeometry& geometry = *attrs.conv;
-  const int64_t in_group = w[1].hint(), out_group = w[0].hint() / geometry.groups;
-  Scalars out(count_of(shape), Scalar::of(int64_t{0}));
-  const auto counts = [](const Shape& s) { return static_cast<int64_t>(count_of(s)); };
-  for (int64_t i = 0; i < counts(y); ++i) {
-    for (int64_t j = 0; j < counts(w) / std::max<int64_t>(w[0].hint(), 1); ++j) {
-      int64_t window = i, tap = j, at = 0, scale = 1;
-      bool is_inside = true;
-      for (int axis = x.rank() - 1; axis >= 2; --axis) {
-        const auto s = static_cast<size_t>(axis - 2);
-        const int64_t place = window % y[axis].hint() * geometry.stride[s] +
-                              tap % w[axis].hint() * geometry.dilation[s] - geometry.low[s];
-        is_inside = is_inside && place >= 0 && place < x[axis].hint();
-        at += place * scale;
-        scale *= x[axis].hint();
-        window /= y[axis].hint();
-        tap /= w[axis].hint();
-      }
-      if (!is_inside) continue;
-      const int64_t output = window % y[1].hint(), channel = output / out_group * in_group + tap;
-      const auto element = static_cast<size_t>((window / y[1].hint() * x[1].hint() + channel) * scale + at);
-      const auto weight = static_cast<size_t>(output * (counts(w) / w[0].hint()) + j),
-                 of_window = static_cast<size_t>(i);
-      const Scalar term = apply(ScalarOp::mul, a[of_input ? of_window : element], b[of_weights ? of_window : weight]);
-      Scalar& sum = out[of_input ? element : of_weights ? weight : of_window];
-      sum = apply(ScalarOp::add, sum, term);
-    }
-  }
-  return out;
-}
-
 Scalars iota(std::span<const Operand> operands, size_t count) {
   Scalars out;
   for (size_t i = 0; i < count; ++i) {
@@ -308,6 +269,12 @@ Sorted sort(const Tensor& x, const Attrs& attrs, size_t count) {
 void ReferenceOps::run(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
                        std::span<const TensorType> types, std::span<Tensor> results) {
   const TensorType& result = types[0];
+  if (def.compose) {  // of a KernelScope; the tape sees one call
+    ReferenceOps parts;
+    const Results composed = def.compose(parts, operands, attrs);
+    std::copy_n(composed.begin(), results.size(), results.begin());
+    return;
+  }
   if (def.op == Op::sort) {
     const Sorted sorted = sort(operands[0].tensor, attrs, count_of(result.shape));
     results[0] = from_scalars(result.dtype, result.shape, sorted.values);
@@ -331,9 +298,6 @@ void ReferenceOps::run(const OpDef& def, std::span<const Operand> operands, cons
       case Op::concat: return concat(operands, attrs, result.shape);
       case Op::assign_view: return assign(operands[0].tensor, operands[1].tensor, attrs.view);
       case Op::fold_windows: return fold(operands[0].tensor, attrs, result.shape);
-      case Op::conv:
-      case Op::conv_input_grad:
-      case Op::conv_weight_grad: return convolve(def.op, operands[0].tensor, operands[1].tensor, attrs, result.shape);
       case Op::matmul: return multiply(operands[0].tensor, operands[1].tensor, count);
       default: fail(ErrorName::wrong_argument_type, "the reference has no {}", def.name);
     }

@@ -91,6 +91,14 @@ Function call_op(Op op, Attrs attrs = {}) {
   };
 }
 
+/// As call_op(), of an op with a definition: the tape has the op itself, whose own derivative is used.
+Function call_kernel(Op op, Attrs attrs) {
+  return [call = call_op(op, std::move(attrs))](Ops& ops, const std::vector<Tensor>& x) {
+    const KernelScope scope(ops);
+    return call(ops, x);
+  };
+}
+
 /// Returns inputs at which an op is smooth.
 Input domain(std::string_view name, unsigned seed) {
   if (name.starts_with("log") || name == "sqrt" || name == "rsqrt" || name == "cbrt" || name == "pow")
@@ -265,13 +273,23 @@ TEST_CASE("derivatives of convolutions") {
   const auto geometry = [](std::vector<int64_t> numbers) { return ConvGeometry::of(numbers); };
   // groups, then strides, dilations, and widths of the padding before and after
   const Attrs line{.conv = geometry({1, 2, 1, 1, 0})};
-  check_both_orders(call_op(Op::conv, line), {random_input({2, 2, 5}), random_input({3, 2, 2}, -1, 1, 2)});
   const Attrs grouped{.conv = geometry({2, 1, 2, 2, 1, 1, 0, 1, 1})};
-  check_gradients(call_op(Op::conv, grouped), {random_input({1, 4, 4, 3}), random_input({2, 2, 2, 2}, -1, 1, 2)});
   const Attrs cut{.shape = {5}, .conv = geometry({1, 2, 1, 1, 0})};
-  check_both_orders(call_op(Op::conv_input_grad, cut), {random_input({2, 3, 3}), random_input({3, 2, 2}, -1, 1, 2)});
   const Attrs taps{.shape = {2}, .conv = geometry({1, 2, 1, 1, 0})};
-  check_both_orders(call_op(Op::conv_weight_grad, taps), {random_input({2, 2, 5}), random_input({2, 3, 3}, -1, 1, 2)});
+  const Attrs shorter{.shape = {5}, .conv = geometry({1, 1, 1, -1, 2})};
+  for (const auto call : {call_op, call_kernel}) {
+    check_both_orders(call(Op::conv, line), {random_input({2, 2, 5}), random_input({3, 2, 2}, -1, 1, 2)});
+    check_gradients(call(Op::conv, grouped), {random_input({1, 4, 4, 3}), random_input({2, 2, 2, 2}, -1, 1, 2)});
+    check_both_orders(call(Op::conv_input_grad, cut), {random_input({2, 3, 3}), random_input({3, 2, 2}, -1, 1, 2)});
+    check_both_orders(call(Op::conv_weight_grad, taps), {random_input({2, 2, 5}), random_input({2, 3, 3}, -1, 1, 2)});
+    check_gradients(call(Op::conv_input_grad, shorter), {random_input({1, 2, 5}), random_input({2, 1, 2}, -1, 1, 2)});
+  }
+  ReferenceOps ops;
+  call_kernel(Op::conv, line)(ops, make_inputs(ops, {random_input({2, 2, 5}), random_input({3, 2, 2})}));
+  CHECK(ops.tape.back().def->op == Op::conv);
+  ops.tape.clear();
+  call_op(Op::conv, line)(ops, make_inputs(ops, {random_input({2, 2, 5}), random_input({3, 2, 2})}));
+  for (const TapeEntry& entry : ops.tape) CHECK(entry.def->op != Op::conv);
 }
 
 namespace {

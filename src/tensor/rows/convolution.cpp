@@ -306,15 +306,18 @@ void add_convolutions(Table& table) {
   OpDef conv = conv_row(Op::conv, "conv", "the sums of products of windows with weights");
   conv.signature = "conv(x, weight, stride: 1, padding: 0, dilation: 1, groups: 1)";
   conv.infer = infer_conv;
+  conv.compose = compose_conv;
   conv.vjp = vjp_conv;
   table.add(conv);
   OpDef of_input = conv_row(Op::conv_input_grad, "conv_input_grad",
                             "the gradient of a convolution's input: windows times numbers, added up where they lie");
   of_input.infer = infer_input_grad;
+  of_input.compose = compose_input_grad;
   of_input.vjp = vjp_input_grad;
   table.add(of_input);
   OpDef of_weights = conv_row(Op::conv_weight_grad, "conv_weight_grad", "the gradient of a convolution's weights");
   of_weights.infer = infer_weight_grad;
+  of_weights.compose = compose_weight_grad;
   of_weights.vjp = vjp_weight_grad;
   table.add(of_weights);
 }

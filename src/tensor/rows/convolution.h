@@ -1,4 +1,4 @@
-// The sizes of a convolution, as its kernels need them.
+// The sizes of a convolution, as its kernels need them, and its definition by other ops.
 #pragma once
 
 #include <array>
@@ -36,5 +36,12 @@ struct ConvForm {
     return static_cast<uint64_t>(sums) * static_cast<uint64_t>(depth);
   }
 };
+
+namespace rows {
+/// OpDef::compose of Op::conv, Op::conv_input_grad and Op::conv_weight_grad.
+Results compose_conv(Ops& ops, std::span<const Operand> operands, const Attrs& attrs);
+Results compose_input_grad(Ops& ops, std::span<const Operand> operands, const Attrs& attrs);
+Results compose_weight_grad(Ops& ops, std::span<const Operand> operands, const Attrs& attrs);
+}  // namespace rows
 
 }  // namespace tsl
