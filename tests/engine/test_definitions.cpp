@@ -137,6 +137,13 @@ TEST_CASE("every kernel of convolutions and their gradients computes what its de
   CHECK(distance(numbers("windows", "definition"), expected) <= std::get<1>(limit));
 }
 
+TEST_CASE("the kernel of integers runs no convolution of floats, also if it is named", "[definitions]") {
+  const std::string halves = "let x = ones([1, 1, 3, 3]) * 0.5\nprint(conv(x, x[:, :, :2, :2]))\n";
+  CHECK(output_with("conv:integers", halves) == output_with("", halves));
+  const std::string ints = "let x = ones([1, 1, 3, 3], dtype: i32)\nprint(conv(x, x[:, :, :2, :2])[0, 0, 0])\n";
+  CHECK(output_with("conv:windows", ints) == "i32[2]\n[4 4]\n");
+}
+
 TEST_CASE("what no kernel of attention computes is computed by its definition", "[definitions]") {
   const auto output = [](const char* kernels, const std::string& text) { return output_with(kernels, text); };
   const std::string wide = "let x = ones([1, 2, 300])\nprint(attention(x, x, x)[0, 0, 0])\n";

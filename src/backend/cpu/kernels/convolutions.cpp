@@ -218,14 +218,17 @@ class IntegerConvKernel final : public exec::OpKernel {
 
 std::vector<exec::KernelRow> convolutions_rows(const RowContext& context) {
   const std::vector<Op> ops = {Op::conv, Op::conv_input_grad, Op::conv_weight_grad};
-  const auto refusal = [](const graph::Node& node) -> std::string_view {
+  const auto by_windows = [](const graph::Node& node) -> std::string_view {
     return is_float(node.dtype) ? "" : "of integers";
+  };
+  const auto by_integers = [](const graph::Node& node) -> std::string_view {
+    return is_float(node.dtype) ? "of floats" : "";
   };
   return {{.name = "windows",
            .ops = ops,
-           .refusal = refusal,
+           .refusal = by_windows,
            .make = [context](const graph::Node& node) { return std::make_unique<ConvKernel>(node, context); }},
-          {.name = "integers", .ops = ops, .refusal = nullptr, .make = [context](const graph::Node& node) {
+          {.name = "integers", .ops = ops, .refusal = by_integers, .make = [context](const graph::Node& node) {
              return std::make_unique<IntegerConvKernel>(node, context);
            }}};
 }
