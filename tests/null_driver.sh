@@ -148,5 +148,9 @@ expect '*edited: NVRTC * rejects the edited code for sm_90:*' "$(bench)"
 cp "$folder/original.cu" "$cu"
 expect 'error\[device\]: *the dump is of cuda:0; with --device cpu its kernels run on the CPU*' \
   "$(NULL_DRIVER_COMPUTE=70 LD_LIBRARY_PATH=$driver "$tsl" bench "$folder/dump" 2>&1)"
+# All kernels that run an op run side by side, and its definition.
+run "${attend/0..3/0..1}" --dump "$folder/attend" >/dev/null
+expect '*not by groups of warps: *by warps, which is taken*by plain, * times as fast; *by definition*' \
+  "$(LD_LIBRARY_PATH=$driver "$tsl" bench --seconds 0 "$folder/attend" 2>&1)"
 
 ((failures == 0)) && echo passed

@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "engine/result_comparison.h"
+#include "graph/compile.h"
+#include "jit/definition.h"
 #include "report/graph_json.h"
 #include "value/runtime.h"
 
@@ -60,16 +62,37 @@ Programs edited_of(const report::DumpedPlan& plan, uint32_t launch) {
   return programs;
 }
 
+/// Returns the sums over the kernels of a launch.
+exec::KernelTimes total(const std::vector<exec::KernelTimes>& kernels) {
+  exec::KernelTimes sums;
+  for (const exec::KernelTimes& each : kernels) {
+    sums.runs = each.runs;
+    sums.median += each.median;
+    sums.low += each.low;
+    sums.high += each.high;
+  }
+  return sums;
+}
+
+/// Runs other code in place of a launch, and compares what both compute. Fills `times`, by kernel.
+report::ComparedCode compare_code(LaunchBench& launch, const exec::LaunchCode& code,
+                                  std::vector<exec::KernelTimes>& times) {
+  report::ComparedCode out;
+  try {
+    const std::vector<std::byte> expected = code.other ? launch.results({}, code.other->outputs) : launch.results({});
+    out.results = compare_results(code.other ? code.other->plan : launch.plan(), expected, launch.results(code));
+    times = launch.run(code);
+    out.times = total(times);
+  } catch (const Failure& failure) { out.problem = failure.error().message; } catch (const std::bad_alloc&) {
+    out.problem = "out of memory";
+  }
+  return out;
+}
+
 /// Runs a launch with edited code, and compares that with what is generated.
 void measure_edited(LaunchBench& launch, std::vector<BenchRow>& rows, const Programs& programs) {
-  report::EditedKernel edited;
   std::vector<exec::KernelTimes> times;
-  try {
-    edited.results = compare_results(launch.plan(), launch.results({}), launch.results({.programs = programs}));
-    times = launch.run({.programs = programs});
-  } catch (const Failure& failure) { edited.problem = failure.error().message; } catch (const std::bad_alloc&) {
-    edited.problem = "out of memory";
-  }
+  const report::ComparedCode edited = compare_code(launch, {.programs = programs}, times);
   for (BenchRow& row : rows) {
     const auto is_same = [&](const auto& each) { return each.name == row.times.kernel.name; };
     if (edited.problem.empty() && std::none_of(programs.begin(), programs.end(), is_same)) continue;
@@ -78,6 +101,62 @@ void measure_edited(LaunchBench& launch, std::vector<BenchRow>& rows, const Prog
       if (each.kernel.name == row.times.kernel.name) row.edited->times = each;
     }
   }
+}
+
+/// Returns the definition of the op of a launch, as far as it computes what the launch does.
+exec::OtherPlan definition_of(const LaunchBench& launch, Device device) {
+  const graph::Plan& plan = launch.plan();
+  const graph::Kernel& kernel = plan.kernels[0];
+  const std::vector<graph::NodeId> inputs(plan.graph.inputs().begin(), plan.graph.inputs().end());
+  jit::DefinedNode defined = jit::define(plan.graph, plan.graph[kernel.op_node], device, launch.backend());
+  exec::OtherPlan other;
+  for (const graph::NodeId id : defined.inputs)
+    other.inputs.push_back(static_cast<uint32_t>(std::find(inputs.begin(), inputs.end(), id) - inputs.begin()));
+  std::vector<graph::Output> outputs;
+  for (size_t i = 0; i < defined.results.size(); ++i) {
+    const auto at = std::find(kernel.results.begin(), kernel.results.end(), defined.results[i]);
+    if (at == kernel.results.end()) continue;
+    other.outputs.push_back(static_cast<uint32_t>(at - kernel.results.begin()));
+    outputs.push_back(defined.graph.outputs[i]);
+  }
+  defined.graph.outputs = std::move(outputs);
+  other.plan = graph::compile(std::move(defined.graph), plan.options, nullptr, &launch.backend());
+  return other;
+}
+
+/// Measures the definition of a launch's op beside it.
+report::ComparedCode measure_definition(LaunchBench& launch, Device device) {
+  report::ComparedCode out;
+  try {
+    const exec::OtherPlan definition = definition_of(launch, device);
+    const auto limit = static_cast<uint64_t>(launch.backend().tensor_limit());
+    if (definition.plan.arena_bytes > limit / 2) {
+      out.problem = "takes " + format_bytes(static_cast<double>(definition.plan.arena_bytes));
+      return out;
+    }
+    std::vector<exec::KernelTimes> times;
+    return compare_code(launch, {.other = &definition}, times);
+  } catch (const Failure& failure) { out.problem = failure.error().message; }
+  return out;
+}
+
+/// Measures the op kernels that there are for a launch, and the definition of its op, if there is more than the one
+/// that is taken.
+void measure_candidates(LaunchBench& launch, BenchRow& row, const exec::KernelTimes& taken, Device device) {
+  const std::vector<exec::KernelCandidate> candidates = launch.candidates();
+  if (candidates.empty()) return;  // its ops are fused
+  const bool is_defined = launch.plan().graph[launch.plan().kernels[0].op_node].def().compose != nullptr;
+  const auto others = std::count_if(candidates.begin(), candidates.end(), [](const exec::KernelCandidate& each) {
+    return !each.is_taken && each.refusal.empty();
+  });
+  if (others == 0 && !is_defined) return;
+  for (const exec::KernelCandidate& each : candidates) {
+    report::BenchCandidate& out = row.candidates.emplace_back(report::BenchCandidate{each});
+    std::vector<exec::KernelTimes> times;
+    if (each.is_taken) out.code.times = taken;
+    else if (each.refusal.empty()) out.code = compare_code(launch, {.row = each.name}, times);
+  }
+  if (is_defined) row.candidates.push_back({{"definition", ""}, measure_definition(launch, device)});
 }
 
 /// Tries the choices of a launch, and keeps the best if that is wanted.
@@ -89,19 +168,22 @@ void sweep_launch(LaunchBench& launch, BenchRow& row, const BenchOptions& option
 }
 
 /// Measures a launch. Returns a row for each of its kernels.
-std::vector<BenchRow> measure(LaunchBench& launch, const std::string& specialisation, const Programs& edited,
-                              const BenchOptions& options) {
+std::vector<BenchRow> measure(LaunchBench& launch, Device device, const std::string& specialisation,
+                              const Programs& edited, const BenchOptions& options) {
   BenchRow row;
   row.plan = specialisation;
   row.facts = graph::facts_of(launch.plan(), launch.plan().launches[0]);
   row.is_cold = launch.is_cold();
   std::vector<BenchRow> rows;
   try {
-    for (exec::KernelTimes& times : launch.run()) {
+    std::vector<exec::KernelTimes> measured = launch.run();
+    const exec::KernelTimes all = total(measured);
+    for (exec::KernelTimes& times : measured) {
       row.times = std::move(times);
       rows.push_back(row);
       row.is_first = false;
     }
+    if (!rows.empty()) measure_candidates(launch, rows[0], all, device);
     if (options.sweep && !rows.empty()) sweep_launch(launch, rows[0], options);
     if (!edited.empty()) measure_edited(launch, rows, edited);
     return rows;
@@ -149,7 +231,7 @@ std::vector<BenchRow> bench(Engine& engine, const report::OpenedDump& dump, cons
       const auto [at, is_new] = measured.try_emplace(key_of(launch, edited));
       for (const size_t row : at->second) ++out[row].launches;
       if (!is_new) continue;
-      const std::vector<BenchRow> rows = measure(launch, plan.stored.plan.options.name, edited, options);
+      const std::vector<BenchRow> rows = measure(launch, device, plan.stored.plan.options.name, edited, options);
       for (const BenchRow& row : rows) {
         if (!is_wanted(plan.kernel, rows, row)) continue;
         at->second.push_back(out.size());

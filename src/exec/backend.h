@@ -16,6 +16,8 @@
 
 namespace tsl::exec {
 
+class KernelRows;
+
 /// One device, with its memory and the means to run plans on it.
 class Backend : public graph::Target {
  public:
@@ -66,6 +68,8 @@ class Backend : public graph::Target {
   virtual std::unique_ptr<Executable> prepare_edited(graph::Plan /*plan*/, std::span<const KernelSource> /*programs*/) {
     return nullptr;
   }
+  /// Returns the device's table of kernels for ops that are never fused; null: it has none.
+  virtual KernelRows* kernel_rows() { return nullptr; }
   /// Keeps a choice, on disk, for all later launches that are equal but for sizes of one class. Returns whether it
   /// could.
   virtual bool keep_choice(const graph::Plan& /*launch*/, const std::string& /*choice*/) { return false; }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error_names.h"
+#include "exec/op_kernel.h"
 
 namespace tsl::exec {
 
@@ -107,22 +108,40 @@ void LaunchBench::check_products() {
   }
 }
 
-std::unique_ptr<Executable> LaunchBench::prepare(const LaunchCode& code) {
+LaunchBench::Prepared LaunchBench::prepare(const LaunchCode& code) {
   check_products();
-  std::unique_ptr<Executable> executable = !code.programs.empty() ? backend().prepare_edited(alone_.plan, code.programs)
-                                           : code.choice          ? backend().prepare_with(alone_.plan, *code.choice)
-                                                                  : backend().prepare(alone_.plan);
-  if (!executable) fail(ErrorName::no_kernel, "{} runs no edited code: it generates none", to_string(device_));
-  if (!inputs_) make_inputs(*executable);
+  Prepared prepared{executable_for(code), code.other};
+  if (!prepared.executable) fail(ErrorName::no_kernel, "{} runs no edited code: it generates none", to_string(device_));
+  if (!inputs_) make_inputs(prepared);
+  return prepared;
+}
+
+std::unique_ptr<Executable> LaunchBench::executable_for(const LaunchCode& code) {
+  if (!code.programs.empty()) return backend().prepare_edited(alone_.plan, code.programs);
+  if (code.choice) return backend().prepare_with(alone_.plan, *code.choice);
+  if (!code.row.empty()) return executable_with_row(code.row);
+  return backend().prepare(code.other ? code.other->plan : alone_.plan);
+}
+
+/// Prepares the launch's op by a row of the table that does not refuse it.
+std::unique_ptr<Executable> LaunchBench::executable_with_row(std::string_view row) {
+  const graph::Node& node = alone_.plan.graph[alone_.plan.kernels[0].op_node];
+  const NamedRow named(*backend().kernel_rows(), node.def(), row);
+  std::unique_ptr<Executable> executable = backend().prepare(alone_.plan);
+  const std::vector<KernelCandidate> all = executable->candidates(0);
+  const auto taken = std::find_if(all.begin(), all.end(), [](const KernelCandidate& each) { return each.is_taken; });
+  if (taken->name != row) fail(ErrorName::no_kernel, "{}", kMissingKernel);
   return executable;
 }
 
+std::vector<KernelCandidate> LaunchBench::candidates() { return backend().prepare(alone_.plan)->candidates(0); }
+
 /// Makes inputs on which the launch does not fail: random ones, or all zeros, or all ones.
-void LaunchBench::make_inputs(Executable& executable) {
+void LaunchBench::make_inputs(const Prepared& prepared) {
   std::string problem;
   for (const BenchNumbers numbers : {BenchNumbers::random, BenchNumbers::zeros, BenchNumbers::ones}) {
     inputs_ = std::make_unique<BenchInputSets>(devices_, device_, alone_.plan, is_cold_, cache_bytes_, numbers);
-    const RunError error = run_once(executable);
+    const RunError error = run_once(prepared);
     if (!error) return;
     problem = describe(error, alone_.plan.graph).message;
   }
@@ -134,11 +153,11 @@ std::vector<KernelTimes> LaunchBench::run(const LaunchCode& code, std::optional<
   Durations durations;
   Timeline timeline(durations);
   const TimelineScope scope(devices_, timeline);
-  const std::unique_ptr<Executable> executable = prepare(code);
-  warm_up(*executable, timeline, seconds.value_or(setup_.seconds));
+  const Prepared prepared = prepare(code);
+  warm_up(prepared, timeline, seconds.value_or(setup_.seconds));
   durations.clear();
   const uint64_t runs = runs_within(seconds.value_or(setup_.seconds));
-  for (uint64_t i = 0; i < runs; ++i) run_once(*executable);
+  for (uint64_t i = 0; i < runs; ++i) run_once(prepared);
   timeline.flush();
   outputs_.clear();
   std::vector<KernelTimes> out;
@@ -150,13 +169,14 @@ std::vector<KernelTimes> LaunchBench::run(const LaunchCode& code, std::optional<
   return out;
 }
 
-std::vector<std::byte> LaunchBench::results(const LaunchCode& code) {
-  const std::unique_ptr<Executable> executable = prepare(code);
+std::vector<std::byte> LaunchBench::results(const LaunchCode& code, std::span<const uint32_t> outputs) {
+  const Prepared prepared = prepare(code);
   run_ = 0;
-  run_once(*executable);
+  run_once(prepared);
   std::vector<std::byte> bytes;
-  for (const Tensor& output : outputs_.back()) {
-    const Tensor host = devices_.to_host(output);
+  const size_t count_of_outputs = outputs.empty() ? outputs_.back().size() : outputs.size();
+  for (size_t i = 0; i < count_of_outputs; ++i) {
+    const Tensor host = devices_.to_host(outputs_.back()[outputs.empty() ? i : outputs[i]]);
     const size_t count = static_cast<size_t>(element_count(host.shape()).hint()) * size_of(host.dtype());
     bytes.insert(bytes.end(), host.data(), host.data() + count);
   }
@@ -165,16 +185,16 @@ std::vector<std::byte> LaunchBench::results(const LaunchCode& code) {
 
 /// Runs long enough for a device to reach its usual clock and for all memory to be allocated, and estimates the time of
 /// a run.
-void LaunchBench::warm_up(Executable& executable, Timeline& timeline, double seconds) {
+void LaunchBench::warm_up(const Prepared& prepared, Timeline& timeline, double seconds) {
   using Clock = std::chrono::steady_clock;
   constexpr double kMost = 0.05;
   const uint64_t least = std::max<uint64_t>(3, kept_outputs() + 1);
-  run_once(executable);
+  run_once(prepared);
   timeline.flush();  // what was compiled or allocated at first does not count
   const Clock::time_point begin = Clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   uint64_t runs = 0;
-  for (; runs < least || elapsed() < std::min(kMost, seconds); ++runs) run_once(executable);
+  for (; runs < least || elapsed() < std::min(kMost, seconds); ++runs) run_once(prepared);
   timeline.flush();
   seconds_a_run_ = elapsed() / static_cast<double>(runs);
 }
@@ -190,10 +210,12 @@ uint64_t LaunchBench::kept_outputs() const {
   return cold_outputs_ > 0 ? std::min(kMost, 2 * cache_bytes_ / cold_outputs_ + 1) : 0;
 }
 
-RunError LaunchBench::run_once(Executable& executable) {
+RunError LaunchBench::run_once(const Prepared& prepared) {
   while (outputs_.size() > kept_outputs()) outputs_.pop_front();
-  outputs_.emplace_back(alone_.plan.outputs.size());
-  return executable.run(inputs_->at(run_++), {}, symbols_, outputs_.back());
+  outputs_.emplace_back(prepared.executable->plan().outputs.size());
+  const std::vector<Tensor>& inputs = inputs_->at(run_++);
+  const Inputs read = prepared.other ? Inputs(inputs.data(), prepared.other->inputs) : Inputs(inputs);
+  return prepared.executable->run(read, {}, symbols_, outputs_.back());
 }
 
 }  // namespace tsl::exec

@@ -38,10 +38,19 @@ struct KernelTimes {
   double median = 0, low = 0, high = 0;
 };
 
+/// A plan that computes some results of a launch in another way, from its inputs.
+struct OtherPlan {
+  graph::Plan plan;
+  std::vector<uint32_t> inputs;   // by input: that of the launch
+  std::vector<uint32_t> outputs;  // by output: that of the launch
+};
+
 /// What code a launch runs.
 struct LaunchCode {
   std::optional<std::string> choice = {};       // of Backend::launch_choices(); without, the plan is prepared as ever
   std::span<const KernelSource> programs = {};  // in place of generated kernels, by their names
+  std::string_view row = {};                    // of Backend::kernel_rows(), in place of the one that is taken
+  const OtherPlan* other = nullptr;             // in place of the launch
 };
 
 class LaunchBench {
@@ -60,20 +69,28 @@ class LaunchBench {
 
   /// Measures the kernels of the launch, for `setup.seconds` or as long as given. Throws Failure if it cannot run.
   std::vector<KernelTimes> run(const LaunchCode& code = {}, std::optional<double> seconds = {});
-  /// Returns the bytes of all outputs of a run; the inputs are the same each time.
-  std::vector<std::byte> results(const LaunchCode& code);
+  /// Returns the bytes of all outputs of a run, or of these; the inputs are the same each time.
+  std::vector<std::byte> results(const LaunchCode& code, std::span<const uint32_t> outputs = {});
+  /// Returns the op kernels that there are for the launch; none if its ops are fused.
+  std::vector<KernelCandidate> candidates();
 
   Backend& backend() const { return devices_.at(device_); }
 
  private:
+  struct Prepared {
+    std::unique_ptr<Executable> executable;
+    const OtherPlan* other;  // null: the launch itself
+  };
   bool is_cold(uint32_t buffer) const;
-  std::unique_ptr<Executable> prepare(const LaunchCode& code);
+  Prepared prepare(const LaunchCode& code);
+  std::unique_ptr<Executable> executable_for(const LaunchCode& code);
+  std::unique_ptr<Executable> executable_with_row(std::string_view row);
   void check_products();
-  void make_inputs(Executable& executable);
-  void warm_up(Executable& executable, Timeline& timeline, double seconds);
+  void make_inputs(const Prepared& prepared);
+  void warm_up(const Prepared& prepared, Timeline& timeline, double seconds);
   uint64_t runs_within(double seconds) const;
   uint64_t kept_outputs() const;
-  RunError run_once(Executable& executable);
+  RunError run_once(const Prepared& prepared);
 
   Devices& devices_;
   const Device device_;

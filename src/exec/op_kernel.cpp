@@ -104,7 +104,7 @@ std::vector<KernelCandidate> KernelRows::candidates(const graph::Node& node, std
     KernelCandidate& candidate = out.emplace_back(KernelCandidate{std::string(row.name), std::string(refusal)});
     if (is_taken || !refusal.empty()) return false;
     candidate.is_taken = is_taken = row.make(node) != nullptr;
-    if (!is_taken) candidate.refusal = "not installed, or it has no kernel for these sizes";
+    if (!is_taken) candidate.refusal = kMissingKernel;
     return false;
   });
   if (!is_taken) out.push_back({std::string(otherwise), "", true});

@@ -74,6 +74,9 @@ class OpKernel {
 // ---- The table of a backend
 // ------------------------------------------------------------------------------------------
 
+/// Why a row that does not refuse a node does not run it.
+inline constexpr std::string_view kMissingKernel = "not installed, or it has no kernel for these sizes";
+
 /// A row: a kernel for nodes of some ops.
 struct KernelRow {
   std::string_view name;  // "cuBLASLt"; a name of its own among the rows of an op
@@ -101,7 +104,7 @@ template <class Pairs> std::vector<Op> ops_of(const Pairs& pairs) {
 }
 
 /// The rows of a backend, in the order in which they are asked. For measurements and tests, TSL_KERNELS=op:row,… in the
-/// environment refuses the other rows of an op where the named one runs the node; bits may differ.
+/// environment, or a NamedRow, refuses the other rows of an op where the named one runs the node; bits may differ.
 class KernelRows {
  public:
   KernelRows();
@@ -117,6 +120,7 @@ class KernelRows {
   std::optional<graph::PaddedProduct> padded(const graph::Node& node) const;
 
  private:
+  friend class NamedRow;
   /// Calls visit(row) for the rows of an op, in order, until it returns true; the second, visit(row, refusal).
   template <class Visit> void for_rows_of(Op op, Visit visit) const;
   template <class Visit> void for_rows(const graph::Node& node, Visit visit) const;
@@ -129,6 +133,21 @@ class KernelRows {
 
   std::vector<KernelRow> rows_;
   std::vector<std::pair<std::string, std::string>> forced_;  // an op and its row
+};
+
+/// Names the row of an op during its lifetime, whatever TSL_KERNELS says of it.
+class NamedRow {
+ public:
+  NamedRow(KernelRows& rows, const OpDef& op, std::string_view row) : rows_(rows), before_(rows.forced_) {
+    rows.forced_.insert(rows.forced_.begin(), {std::string(op.name), std::string(row)});
+  }
+  ~NamedRow() { rows_.forced_.swap(before_); }
+  NamedRow(const NamedRow&) = delete;
+  NamedRow& operator=(const NamedRow&) = delete;
+
+ private:
+  KernelRows& rows_;
+  std::vector<std::pair<std::string, std::string>> before_;
 };
 
 }  // namespace tsl::exec

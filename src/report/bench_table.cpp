@@ -71,14 +71,28 @@ std::string results_text(const ResultComparison& results) {
                      results.largest, results.is_close ? "as by rounding" : "other results");
 }
 
-/// Formats what edited code takes, and whether its results are right.
-std::string edited_text(const BenchRow& row) {
-  const EditedKernel& edited = *row.edited;
-  if (!edited.problem.empty()) return fmt::format("{:>57}edited: {}\n", "", edited.problem);
-  const double ratio = row.times.median / edited.times.median;
-  return fmt::format("{:>9} {:>19} {:>26}edited, {:.2f} times as fast; {}\n", duration_text(edited.times.median),
-                     fmt::format("{} - {}", duration_text(edited.times.low), duration_text(edited.times.high)), "",
-                     ratio, results_text(edited.results));
+/// Formats what other code takes in place of what takes `seconds`, and whether its results are the same.
+std::string compared_text(std::string_view name, const ComparedCode& code, double seconds) {
+  if (!code.problem.empty()) return fmt::format("{:>57}{}: {}\n", "", name, code.problem);
+  return fmt::format("{:>9} {:>19} {:>26}{}, {:.2f} times as fast; {}\n", duration_text(code.times.median),
+                     fmt::format("{} - {}", duration_text(code.times.low), duration_text(code.times.high)), "", name,
+                     seconds / code.times.median, results_text(code.results));
+}
+
+/// Formats the kernels that there are for the op of a launch, in the order in which they are asked.
+std::string candidates_text(const std::vector<BenchCandidate>& candidates) {
+  double seconds = 0;
+  for (const BenchCandidate& each : candidates) {
+    if (each.kernel.is_taken) seconds = each.code.times.median;
+  }
+  std::string text;
+  for (const BenchCandidate& each : candidates) {
+    const std::string name = "by " + each.kernel.name;
+    if (each.kernel.is_taken) text += fmt::format("{:>57}{}, which is taken\n", "", name);
+    else if (!each.kernel.refusal.empty()) text += fmt::format("{:>57}not {}: {}\n", "", name, each.kernel.refusal);
+    else text += compared_text(name, each.code, seconds);
+  }
+  return text;
 }
 
 /// Formats whole specialisations, those that take longest first.
@@ -105,15 +119,24 @@ std::string plans_text(const std::vector<PlanRow>& plans) {
 
 Json seconds_json(double median, double low, double high) { return {{"median", median}, {"p10", low}, {"p90", high}}; }
 
-Json json_of(const EditedKernel& edited) {
-  if (!edited.problem.empty()) return {{"problem", edited.problem}};
-  return {{"runs", edited.times.runs},
-          {"seconds", seconds_json(edited.times.median, edited.times.low, edited.times.high)},
-          {"elements", edited.results.elements},
-          {"different", edited.results.different},
-          {"largest_difference", edited.results.largest},
-          {"is_close", edited.results.is_close},
+Json json_of(const ComparedCode& code) {
+  if (!code.problem.empty()) return {{"problem", code.problem}};
+  return {{"runs", code.times.runs},
+          {"seconds", seconds_json(code.times.median, code.times.low, code.times.high)},
+          {"elements", code.results.elements},
+          {"different", code.results.different},
+          {"largest_difference", code.results.largest},
+          {"is_close", code.results.is_close},
           {"problem", nullptr}};
+}
+
+Json json_of(const BenchCandidate& candidate) {
+  const exec::KernelCandidate& kernel = candidate.kernel;
+  Json out{{"name", kernel.name},
+           {"taken", kernel.is_taken},
+           {"refusal", kernel.refusal.empty() ? Json(nullptr) : Json(kernel.refusal)}};
+  if (kernel.refusal.empty()) out.update(json_of(candidate.code));
+  return out;
 }
 
 Json json_of(const PlanRow& row) {
@@ -144,7 +167,8 @@ std::string bench_text(const BenchView& view) {
   };
   for (const BenchRow* row : rows) {
     text += row_text(*row, view.roofline);
-    if (row->edited) text += edited_text(*row);
+    text += candidates_text(row->candidates);
+    if (row->edited) text += compared_text("edited", *row->edited, row->times.median);
     if (view.sweeps && row->is_first && row->times.runs > 0) text += sweep_text(*row);
   }
   if (is(RoofShare::Kind::cache)) text += "\nroof \"cache\": faster than the memory, since the data stays in a cache\n";
@@ -189,6 +213,10 @@ std::string bench_json(const BenchView& view) {
                                 {"problem", each.problem.empty() ? Json(nullptr) : Json(each.problem)}});
       out["best"] = row.swept.empty() ? Json(nullptr) : Json(exec::best_of(row.swept).choice);
       out["kept"] = row.is_kept;
+    }
+    if (!row.candidates.empty()) {
+      out["candidates"] = Json::array();
+      for (const BenchCandidate& each : row.candidates) out["candidates"].push_back(json_of(each));
     }
     if (row.edited) out["edited"] = json_of(*row.edited);
     out["problem"] = row.problem.empty() ? Json(nullptr) : Json(row.problem);

@@ -20,11 +20,17 @@ struct ResultComparison {
   bool is_close = true;                  // all are within what rounding in another order explains
 };
 
-/// A kernel with the code that a user has written in its place.
-struct EditedKernel {
-  exec::KernelTimes times = {};  // without runs if it cannot run
+/// Other code in the place of a kernel or of its launch.
+struct ComparedCode {
+  exec::KernelTimes times = {};  // without runs if it cannot run; of a launch, the sums over its kernels
   ResultComparison results = {};
   std::string problem = {};  // why it cannot run
+};
+
+/// An op kernel that there is for a launch, or the definition of its op.
+struct BenchCandidate {
+  exec::KernelCandidate kernel;
+  ComparedCode code = {};  // of the one that is taken: its times
 };
 
 /// A whole specialisation.
@@ -47,7 +53,8 @@ struct BenchRow {
   std::string problem;                        // why it could not run
   std::vector<exec::SweptChoice> swept = {};  // of its launch, in the first of its rows; the first is the usual choice
   bool is_kept = false;                       // the best of them is kept for later runs
-  std::optional<EditedKernel> edited = {};    // if its file was edited
+  std::optional<ComparedCode> edited = {};    // if its file was edited
+  std::vector<BenchCandidate> candidates = {};  // of its launch, in the first of its rows, if more than one runs it
 };
 
 struct BenchView {

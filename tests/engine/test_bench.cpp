@@ -9,8 +9,10 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include "backend/cpu/backend.h"
 #include "engine/result_comparison.h"
 #include "exec/bench_inputs.h"
+#include "exec/op_kernel.h"
 #include "report/dump.h"
 #include "report/dump_format.h"
 #include "support/contains.h"
@@ -59,6 +61,30 @@ std::string problem_of(const std::string& path) {
     return text;
   }
   return "none";
+}
+
+/// Fills its result with zeros.
+struct ZeroKernel final : OpKernel {
+  explicit ZeroKernel(uint64_t bytes) : bytes(bytes) {}
+  std::string name() const override { return "zeros"; }
+  void run(const OpCall& call) override { std::fill_n(call.results[0], bytes, std::byte{}); }
+  const uint64_t bytes;
+};
+
+/// Adds rows for products behind those that there are.
+void add_rows(KernelRows& rows) {
+  const auto zeros = [](const graph::Node& node) {
+    return std::make_unique<ZeroKernel>(4 * static_cast<uint64_t>(element_count(node.shape).hint()));
+  };
+  const auto again = [other = std::make_shared<cpu::CpuBackend>(1)](const graph::Node& node) {
+    return other->rows().find(node);
+  };
+  const auto missing = [](const graph::Node&) -> std::unique_ptr<OpKernel> { return nullptr; };
+  const auto refusal = [](const graph::Node&) -> std::string_view { return "of few columns"; };
+  rows.add({{.name = "zeros", .ops = {Op::matmul}, .make = zeros},
+            {.name = "again", .ops = {Op::matmul}, .make = again},
+            {.name = "missing", .ops = {Op::matmul}, .make = missing},
+            {.name = "refused", .ops = {Op::matmul}, .refusal = refusal, .make = missing}});
 }
 
 constexpr const char* kProgram =
@@ -220,6 +246,65 @@ TEST_CASE("whole specialisations are measured, where no kernel is asked for", "[
   CHECK(bench_plans(s.engine, open_dump(dump.path(kernel)), {}).empty());
 }
 
+TEST_CASE("all op kernels that run a launch run side by side", "[bench]") {
+  const Dump dump(kProgram);
+  Session s;
+  add_rows(*s.engine.devices().at(Device()).kernel_rows());
+  std::vector<BenchRow> rows = bench(s.engine, open_dump(dump.path()), {.setup = {.seconds = 0}});
+  REQUIRE(rows.size() > 1);
+  CHECK(rows[1].candidates.empty());  // of fused ops
+  std::map<std::string, BenchCandidate> candidates;
+  for (const BenchCandidate& each : rows[0].candidates) candidates.emplace(each.kernel.name, each);
+  const BenchCandidate& taken = rows[0].candidates[0];
+  CHECK(taken.kernel.is_taken);
+  CHECK(taken.code.times.median == rows[0].times.median);
+  CHECK(candidates.at("again").code.results.elements == 64 * 48);
+  CHECK(candidates.at("again").code.results.different == 0);
+  CHECK(candidates.at("again").code.times.runs >= kBenchRuns);
+  CHECK(candidates.at("zeros").code.results.different == 64 * 48);
+  CHECK_FALSE(candidates.at("zeros").code.results.is_close);
+  const std::string text = bench_text({rows, "d", "cpu", {}});
+  CHECK(contains(text, "by " + taken.kernel.name + ", which is taken\n"));
+  CHECK(contains(text, "times as fast; the same bits\n"));
+  CHECK(contains(text, "times as fast; 3072 of 3072 elements differ, by 1 at most: other results\n"));
+  CHECK(contains(text, "by missing: not installed, or it has no kernel for these sizes\n"));
+  CHECK(contains(text, "not by refused: of few columns\n"));
+  const Json json = Json::parse(bench_json({rows, "d", "cpu", {}}))["kernels"];
+  CHECK_FALSE(json[1].contains("candidates"));
+  std::map<std::string, Json> of_name;
+  for (const Json& each : json[0]["candidates"]) of_name[each["name"]] = each;
+  CHECK(of_name.at(taken.kernel.name)["taken"] == true);
+  CHECK(of_name.at("again")["different"] == 0);
+  CHECK(of_name.at("again")["seconds"]["median"] > 0);
+  CHECK(of_name.at("missing")["problem"] == "not installed, or it has no kernel for these sizes");
+  CHECK(of_name.at("refused")["refusal"] == "of few columns");
+  CHECK_FALSE(of_name.at("refused").contains("seconds"));
+}
+
+TEST_CASE("the definition of an op runs beside its kernel", "[bench]") {
+  const auto code_of = [](const std::string& call) {
+    const Dump dump("@compile\nfn f(q, k, m) = " + call +
+                    "\nf(randn([2, 4, 9, 8]), randn([2, 2, 7, 8]), rand([2, 4, 9, 7]) < .5)\n");
+    for (const BenchRow& row : measure(dump)) {
+      for (const BenchCandidate& each : row.candidates) {
+        if (each.kernel.name == "definition") return each.code;
+      }
+    }
+    return ComparedCode{.problem = "none"};
+  };
+  for (const char* call :
+       {"attention(q, q, q)", "attention(q, k, k, nil, false, nil, true)", "attention(q[0, 0], q[0, 1], q[1, 0])",
+        "attention(q, k, k, m, true, 0.3, true, 4, 2.0)", "attention(transpose(q), transpose(q), transpose(q))"}) {
+    INFO(call);
+    const ComparedCode code = code_of(call);
+    CHECK(code.problem == "");
+    CHECK(code.times.runs >= kBenchRuns);
+    CHECK(code.results.elements >= 9 * 8);
+    CHECK(code.results.is_close);
+  }
+  CHECK(code_of("q * 2.0").problem == "none");
+}
+
 TEST_CASE("a kernel's file that is not as the dump wrote it counts as edited", "[bench]") {
   const Dump dump(kProgram);
   const std::string kernel = open_dump(dump.path()).plans[0].stored.kernels[0].name;
@@ -283,7 +368,7 @@ TEST_CASE("measurements are formatted for people and for tools", "[bench]") {
   failed.times.median = 0;
   failed.problem = "out of memory";
   BenchRow edited = row;
-  edited.edited = EditedKernel{.times = row.times, .results = {.elements = 100, .different = 2, .largest = 0.5}};
+  edited.edited = ComparedCode{.times = row.times, .results = {.elements = 100, .different = 2, .largest = 0.5}};
   edited.edited->times.median = 5e-4;
   edited.edited->results.is_close = false;
   const std::vector<BenchRow> rows = {row, failed, edited};

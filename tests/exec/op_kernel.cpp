@@ -135,5 +135,11 @@ TEST_CASE("TSL_KERNELS names the row of an op") {
         "first (TSL_KERNELS names another one), second: taken, third (TSL_KERNELS names another one)");
   CHECK_THROWS_WITH(rows_with("matmul:forth").find(graph[1]),
                     "TSL_KERNELS: no kernel of matmul is named 'forth'; there are first, second, third");
+  KernelRows rows = rows_with("matmul:second");
+  {
+    const NamedRow named(rows, op_def(Op::matmul), "first");
+    CHECK(rows.find(graph[1])->name() == "first");
+  }
+  CHECK(rows.find(graph[1])->name() == "second");
   CHECK_THROWS_WITH(rows_with("matmul"), "TSL_KERNELS is 'matmul', and is to name a row for each op: matmul:OpenBLAS");
 }

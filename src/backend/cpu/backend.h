@@ -26,6 +26,7 @@ class CpuBackend : public exec::Backend {
     return {{"architecture", name_of(isa_)}};
   }
   uint64_t cache_bytes() const override { return cache_bytes_; }
+  exec::KernelRows* kernel_rows() override { return &rows_; }
   graph::DeviceTraits traits() const override { return {.resident = {.neighbours = graph::kAnyRow}}; }
   graph::Rates prediction_rates() const override;
   std::string_view no_kernel(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs) override {

@@ -45,6 +45,7 @@ class CudaBackend : public exec::Backend {
                                                    std::span<const exec::KernelSource> programs) override {
     return prepare_plan(gpu_, std::move(plan), {}, programs);
   }
+  exec::KernelRows* kernel_rows() override { return &gpu_.rows; }
   bool keep_choice(const graph::Plan& launch, const std::string& choice) override {
     const std::optional<LaunchParameters> parameters = parse_launch_parameters(choice);
     return parameters && gpu_.choices.keep(generate_launch(launch, launch.launches[0], true), *parameters);
