@@ -156,6 +156,7 @@ class Writer {
       return out;
     }
     for (const graph::Arg& arg : node.args) out["args"].push_back(arg_json(arg));
+    if (node.result != 0) out["result"] = node.result;
     if (Json attrs = attrs_json(node.attrs); !attrs.empty()) out["attrs"] = std::move(attrs);
     if (node.has_parts()) out["parts"] = parts_json(node.parts);
     if (node.epilogue.bias) out["bias"] = true;
@@ -305,6 +306,7 @@ class Reader {
     }
     node.op = op_named(op);
     for (const Json& arg : json.at("args")) node.args.push_back(arg_of(arg));
+    node.result = json.value("result", uint8_t{0});
     if (json.contains("attrs")) node.attrs = attrs_of(json.at("attrs"));
     if (json.contains("parts")) node.parts = parts_of(json.at("parts"));
     node.epilogue.bias = json.value("bias", false);
