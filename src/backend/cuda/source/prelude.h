@@ -1,6 +1,6 @@
 // The text in front of every kernel: the scalar bodies that the CPU uses as well (tensor/bodies/scalar_math.h,
-// scalar_double.h, scalar_functions.h, scalar_angles.h, scalar_special.h, scalar_short.h, random_math.h), then
-// prelude.cuh and templates.cuh. It is embedded when TSL is built.
+// scalar_double.h, scalar_functions.h, scalar_angles.h, scalar_special.h, random_math.h) and the estimates of GPUs
+// (scalar_short.h), then prelude.cuh and templates.cuh. It is embedded when TSL is built.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// The scalar bodies of the elementwise ops, part 6: functions by the GPU's estimates (TSL_NATIVE) that take the place
-// of those before.
+// Functions by the GPU's estimates (TSL_NATIVE) that take the place of the scalar bodies (tensor/bodies/scalar_math.h
+// and its neighbours).
 //
 // Elements of at most 11 bits need a relative error of some 2^-20 to round as the exact value does, but for a few that
 // are nearly halfway between two elements. tests/backend/cuda/driver/accuracy.cpp counts these over all elements. Each
