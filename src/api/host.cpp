@@ -7,13 +7,12 @@
 #include <span>
 #include <stdexcept>
 
-#include <pthread.h>
-
 #include <fmt/format.h>
 
 #include "api/host_function.h"
 #include "api/host_memory.h"
 #include "base/error_names.h"
+#include "base/platform/process.h"
 #include "engine/log_topics.h"
 #include "engine/option_table.h"
 #include "engine/run_reports.h"
@@ -36,13 +35,6 @@ struct Entry {
 std::array<Entry, kMaxEngines> entries;
 std::mutex entries_mutex;  // for making and ending engines
 uint64_t last_serial = 0;
-std::atomic<uint32_t> forks{0};  // since the first engine, between its process and this one
-
-uint32_t count_forks() {
-  [[maybe_unused]] static const int counted =
-      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
-  return forks.load(std::memory_order_relaxed);
-}
 
 /// Sets the options that are given by name. None of them permits what the capabilities do not. Throws Misuse.
 void add_named_options(EngineOptions& options, const tsl_config& config) {
@@ -100,7 +92,8 @@ void set_place(const tsl_config& config) {
 
 Host::Host(uint64_t id, const tsl_config& config)
     : id_(id),
-      forks_(count_forks()),
+      forks_(platform::fork_counter()),
+      forks_before_(forks_.load(std::memory_order_relaxed)),
       source_limit_(config.source_limit),
       stack_limit_(config.stack_limit),
       handles_(id >> kSlotBits) {
@@ -149,7 +142,7 @@ void Host::write_reports() {
   write_dump(*engine_);
 }
 
-bool Host::is_of_parent() const { return forks_ != forks.load(std::memory_order_relaxed); }
+bool Host::is_of_parent() const { return forks_before_ != forks_.load(std::memory_order_relaxed); }
 
 void Host::drop() {
   if (is_of_parent()) return;  // ending it would wait for threads that are not there

@@ -12,7 +12,7 @@
 
 #include "api/handles.h"
 #include "base/float_state.h"
-#include "base/stack_room.h"
+#include "base/platform/stack_room.h"
 #include "engine/engine.h"
 #include "tsl/tsl.h"
 #include "value/map.h"
@@ -115,7 +115,7 @@ class Host {
     const RunWatch::Current watch_;  // so that the values that the host makes count
     bool is_allowed_ = false, is_outermost_ = false;
     const FloatState float_state_;
-    const StackBelow stack_;
+    const platform::StackBelow stack_;
   };
   /// Whether the process was forked after it made the engine: it has neither the threads nor the locks that it left.
   bool is_of_parent() const;
@@ -131,7 +131,8 @@ class Host {
   void release_ended_exports();
 
   const uint64_t id_;
-  const uint32_t forks_;  // before it was made
+  const std::atomic<uint32_t>& forks_;
+  const uint32_t forks_before_;  // when it was made
   const uint64_t source_limit_;
   const size_t stack_limit_;
   std::vector<std::unique_ptr<HostType>> types_;          // the engine and its values refer to them

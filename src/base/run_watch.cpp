@@ -1,30 +1,17 @@
 #include "base/run_watch.h"
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <limits>
 
 #include "base/error_names.h"
 #include "base/integers.h"
+#include "base/platform/timing.h"
 
 namespace tsl {
 
 namespace {
 
 constinit thread_local RunWatch* current_watch __attribute__((tls_model("initial-exec"))) = nullptr;
-
-/// Returns the time of a clock that takes a few nanoseconds to read and may be some milliseconds late.
-double now_in_seconds() {
-#if defined(CLOCK_MONOTONIC_COARSE)
-  constexpr double kNanosecond = 1e-9;
-  timespec time = {};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  return static_cast<double>(time.tv_sec) + kNanosecond * static_cast<double>(time.tv_nsec);
-#else
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-#endif
-}
 
 }  // namespace
 
@@ -52,13 +39,13 @@ void RunWatch::check_time() {
     else take_interrupt();
     end_program(ErrorName::interrupted, "interrupted");
   }
-  if (limits_.seconds > 0 && now_in_seconds() > end_)
+  if (limits_.seconds > 0 && platform::coarse_seconds() > end_)
     end_program(ErrorName::time_limit, fmt::format("the program may take {} seconds", limits_.seconds));
   require_host_bytes(0);
 }
 
 void RunWatch::require_time(double seconds) const {
-  if (limits_.seconds > 0 && is_running_ && now_in_seconds() + seconds > end_)
+  if (limits_.seconds > 0 && is_running_ && platform::coarse_seconds() + seconds > end_)
     end_program(ErrorName::time_limit, fmt::format("the program may take {} seconds, and this op, which cannot be "
                                                    "interrupted, takes some {:.2g}",
                                                    limits_.seconds, seconds));
@@ -78,7 +65,7 @@ bool RunWatch::begin(const RunLimits& limits) {
   limits_ = limits;
   steps_ = 0;
   sample_at_.store(0);  // of a moment at which nothing ran
-  if (limits.seconds > 0) end_ = now_in_seconds() + limits.seconds;
+  if (limits.seconds > 0) end_ = platform::coarse_seconds() + limits.seconds;
   constexpr uint64_t kShareToFree = 16, kMostShare = 4;
   most_host_bytes_ =
       std::max(host_limit_, std::min(host_bytes_ + host_limit_ / kShareToFree, host_limit_ + host_limit_ / kMostShare));

@@ -1,25 +1,14 @@
 #include "base/seeded_hash.h"
 
+#include <array>
 #include <cstring>
 
-#if defined(__linux__)
-#include <sys/auxv.h>
-#else
-#include <random>
-#endif
+#include "base/platform/process.h"
 
 namespace tsl {
 
 HashSecret HashSecret::drawn() {
-  uint64_t drawn[2] = {};
-#if defined(__linux__)
-  // The kernel gives each process 16 bytes, without a call of the system.
-  if (const auto* const bytes = reinterpret_cast<const void*>(getauxval(AT_RANDOM)))
-    std::memcpy(drawn, bytes, sizeof drawn);
-#else
-  std::random_device device;
-  for (uint64_t& each : drawn) each = static_cast<uint64_t>(device()) << 32 | device();
-#endif
+  const std::array<uint64_t, 2> drawn = platform::random_of_process();
   // The C library takes its own secrets from the same bytes: hashes must not show them.
   const uint64_t offset = mixed_bits(mixed_bits(drawn[0] ^ 0x9e3779b97f4a7c15ull) + drawn[1]);
   return {offset, mixed_bits(offset + drawn[0]) | 1};

@@ -3,11 +3,10 @@
 #include <filesystem>
 #include <iostream>
 
-#include <unistd.h>
-
 #include "backend/cpu/kernels.h"
 #include "base/cache_folder.h"
-#include "base/machine.h"
+#include "base/platform/file_status.h"
+#include "base/platform/machine.h"
 #include "cli/program.h"
 #include "tensor/block_cache.h"
 
@@ -52,7 +51,7 @@ void add_processor(Findings& findings) {
     findings.advise(
         "this processor has no AVX2, so that TSL computes much slower here: use a newer machine, or a "
         "virtual machine that passes the processor's features on");
-  const MachineLimits& limits = machine_limits();
+  const platform::MachineLimits& limits = platform::machine_limits();
   findings.add("threads", true, fmt::format("{} (--threads N takes fewer)", limits.cpus));
   findings.add("memory", limits.memory > 0, limits.memory > 0 ? describe_bytes(limits.memory) : "unknown");
 }
@@ -68,7 +67,7 @@ void add_cache(Findings& findings) {
   fs::path existing = folder;
   std::error_code failed;
   while (!fs::exists(existing, failed) && existing.has_relative_path()) existing = existing.parent_path();
-  const bool can_write = access(existing.c_str(), W_OK) == 0;
+  const bool can_write = platform::can_write(existing.string());
   std::string text = folder;
 #ifdef TSL_HAS_CUDA
   const cuda::DiskCache::Usage usage = cuda::DiskCache(folder).usage();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/stack_room.h"
+#include "base/platform/stack_room.h"
 #include "inference/text_function.h"
 #include "tensor/dtype.h"
 #include "vm/operators.h"
@@ -28,7 +28,7 @@ Evaluator::Evaluator(Sketch& sketch, analysis::Names& names)
 
 Evaluator::~Evaluator() { sketch_.call_user = nullptr; }
 
-bool Evaluator::takes_step() { return --steps_left_ > 0 && !is_stack_short(); }
+bool Evaluator::takes_step() { return --steps_left_ > 0 && !platform::is_stack_short(); }
 
 DeclaredTypes Evaluator::run(const ast::Module& module) {
   const DType reals = module.use ? dtype_named(*module.use).value_or(DType::f32) : DType::f32;

@@ -5,11 +5,8 @@
 #include <random>
 #include <system_error>
 
-#if defined(__linux__)
-#include <sys/prctl.h>
-#endif
-
-#include "base/blocked_signals.h"
+#include "base/platform/signals.h"
+#include "base/platform/timing.h"
 
 namespace tsl::report {
 
@@ -30,7 +27,7 @@ HostSampler::HostSampler(Interpreter& interpreter, RunWatch& watch, const Source
       timeline_(timeline),
       calls_(sources),
       before_(interpreter.set_sampler(this)) {
-  const BlockedSignals blocked;
+  const platform::BlockedSignals blocked;
   try {
     thread_ = std::thread([this] { ask(); });
   } catch (const std::system_error&) {
@@ -51,9 +48,7 @@ HostSampler::~HostSampler() {
 
 /// Asks for samples until the end.
 void HostSampler::ask() {
-#if defined(__linux__)
-  prctl(PR_SET_TIMERSLACK, 1UL);
-#endif
+  platform::wake_in_time();
   const uint64_t first = exec::now_in_ticks();
   const steady_clock::time_point begin = steady_clock::now();
   std::minstd_rand random(static_cast<uint32_t>(first));

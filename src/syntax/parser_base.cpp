@@ -3,8 +3,8 @@
 #include <new>
 
 #include "base/error_names.h"
+#include "base/platform/stack_room.h"
 #include "base/run_watch.h"
-#include "base/stack_room.h"
 #include "syntax/fail_at.h"
 
 namespace tsl {
@@ -17,7 +17,7 @@ constexpr uint64_t kNodeBytes = 160;
 }  // namespace
 
 void ParserBase::descend() {
-  if (active_rules_ >= kMaxActiveRules || is_stack_short()) {
+  if (active_rules_ >= kMaxActiveRules || platform::is_stack_short()) {
     const antlr4::Token* token = getCurrentToken();
     const auto begin = static_cast<uint32_t>(token->getStartIndex());
     fail_at(ErrorName::program_too_deep, {source_, begin, begin + 1}, "the program is nested too deeply here");

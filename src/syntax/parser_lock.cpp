@@ -1,11 +1,10 @@
 #include "syntax/parser_lock.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 
 #include "antlr4-runtime.h"
 
@@ -46,7 +45,7 @@ void close_runtime_at_exit() { [[maybe_unused]] static const int registered = st
 
 void stop_at_exit() {
   // bounded: until the process has ended
-  while (is_exiting.load(std::memory_order_relaxed) && !exits_here) pause();
+  while (is_exiting.load(std::memory_order_relaxed) && !exits_here) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
 void reset_runtime_locks() { RuntimeLocks::renew(); }

@@ -4,12 +4,12 @@
 #include <array>
 
 #include "base/error_names.h"
-#include "base/machine.h"
+#include "base/platform/machine.h"
 #include "tensor/tensor.h"
 
 namespace tsl {
 
-int64_t memory_limit() { return as_limit(machine_limits().memory); }
+int64_t memory_limit() { return as_limit(platform::machine_limits().memory); }
 
 int64_t as_limit(uint64_t memory) {
   return static_cast<int64_t>(std::min(memory, static_cast<uint64_t>(kMaxTensorBytes)));

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/error_names.h"
-#include "base/stack_room.h"
+#include "base/platform/stack_room.h"
 #include "bytecode/declaration.h"
 #include "value/context.h"
 #include "value/hints.h"
@@ -43,7 +43,7 @@ class Interpreter::NativeDepth {
     if (now.base == 0) now.base = here;
     else if (what == For::region)
       now.of_regions += now.top - std::min(here, now.top);  // another thread's stack does not count
-    else if ((now.base - here > kNativeStackBudget + now.of_regions && here < now.base) || is_stack_short()) {
+    else if ((now.base - here > kNativeStackBudget + now.of_regions && here < now.base) || platform::is_stack_short()) {
       fail(ErrorName::recursion_limit, "calls through builtins are nested too deeply; does the recursion end?");
     }
     now.top = here;

@@ -3,10 +3,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <sys/mman.h>
-
 #include "base/integers.h"
-#include "base/machine.h"
+#include "base/platform/machine.h"
+#include "base/platform/memory_pages.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -24,7 +23,9 @@ constexpr uint64_t kHugePage = uint64_t{2} << 20;  // larger blocks request huge
 
 }  // namespace
 
-CachingAllocator::CachingAllocator() : BlockCache(Device{}, {kAlignment}) { set_limit(machine_limits().memory); }
+CachingAllocator::CachingAllocator() : BlockCache(Device{}, {kAlignment}) {
+  set_limit(platform::machine_limits().memory);
+}
 
 CachingAllocator::~CachingAllocator() { release_cache(); }
 
@@ -32,7 +33,7 @@ void* CachingAllocator::take_from_system(uint64_t bytes) {
   if (memory_.allocate) return memory_.allocate(memory_.user, bytes, kAlignment);
   if (bytes < kHugePage) return std::aligned_alloc(kAlignment, bytes);
   void* data = std::aligned_alloc(kHugePage, rounded_up(bytes, kHugePage));
-  if (data) madvise(data, bytes, MADV_HUGEPAGE);
+  if (data) platform::ask_for_large_pages(data, bytes);
   return data;
 }
 

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/blocked_signals.h"
 #include "base/float_state.h"
-#include "base/machine.h"
+#include "base/platform/machine.h"
+#include "base/platform/signals.h"
 #include "base/run_watch.h"
 
 #if defined(__x86_64__)
@@ -74,7 +74,7 @@ class Workers {
 
 // ---- Pools ---------------------------------------------------------------------------------------------------------
 
-ThreadPool::ThreadPool(int threads) : size_(threads > 0 ? threads : machine_limits().cpus) {}
+ThreadPool::ThreadPool(int threads) : size_(threads > 0 ? threads : platform::machine_limits().cpus) {}
 
 ThreadPool::~ThreadPool() = default;
 
@@ -157,7 +157,7 @@ Workers::~Workers() {
 
 void Workers::start(int size) {
   if (static_cast<int>(threads_.size()) >= size - 1) return;
-  const BlockedSignals blocked;
+  const platform::BlockedSignals blocked;
   try {
     for (int worker = static_cast<int>(threads_.size()) + 1; worker < size; ++worker)
       threads_.emplace_back([this, worker] { work(worker); });

@@ -1,7 +1,5 @@
 #include "backend/cuda/driver/kernel_cache.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -14,7 +12,8 @@
 #include "backend/cuda/kernels/launch_candidates.h"
 #include "backend/cuda/source/prelude.h"
 #include "base/error_names.h"
-#include "base/machine.h"
+#include "base/platform/file_status.h"
+#include "base/platform/machine.h"
 
 namespace tsl::cuda {
 
@@ -67,9 +66,8 @@ Digest key_of_version(const NvrtcTarget& target) {
 
 /// Returns a text that changes with the file's state; "" if there is no file.
 std::string state_of(const std::string& path) {
-  struct stat info;
-  if (stat(path.c_str(), &info) != 0) return {};
-  return fmt::format("{} {} {} {}", info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec, path);
+  const std::optional<platform::FileStatus> found = platform::status_of(path);
+  return found ? fmt::format("{} {} {} {}", found->size, found->seconds, found->nanoseconds, path) : "";
 }
 
 }  // namespace
@@ -314,7 +312,7 @@ std::vector<KernelCache::CompilationUnit> KernelCache::divide(std::span<const Re
                    [](const Request& a, const Request& b) { return work_of(*a.kernel) > work_of(*b.kernel); });
   size_t work = 0;
   for (const Request& each : wanted) work += work_of(*each.kernel);
-  const size_t most = std::min(wanted.size(), static_cast<size_t>(machine_limits().cpus));
+  const size_t most = std::min(wanted.size(), static_cast<size_t>(platform::machine_limits().cpus));
   std::vector<CompilationUnit> units(unit_count(work, most));
   std::vector<size_t> load(units.size());
   for (const Request& each : longest_first) {

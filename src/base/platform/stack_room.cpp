@@ -1,4 +1,4 @@
-#include "base/stack_room.h"
+#include "base/platform/stack_room.h"
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -10,7 +10,7 @@
 /// The highest address of the main thread's stack, in the C library of GNU.
 extern "C" void* __libc_stack_end __attribute__((weak));
 
-namespace tsl {
+namespace tsl::platform {
 
 namespace {
 
@@ -65,4 +65,4 @@ void StackBelow::enter(size_t bytes) {
   thread_stack.fibre_short_end = here - std::min(here, size - size / kLeftShare);
 }
 
-}  // namespace tsl
+}  // namespace tsl::platform

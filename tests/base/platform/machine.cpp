@@ -1,5 +1,5 @@
 // Tests the limits of CPUs and memory that cgroups set, with folders that pretend to be /proc and /sys.
-#include "base/machine.h"
+#include "base/platform/machine.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 #include "catch.h"
 
-using namespace tsl;
+using namespace tsl::platform;
 
 namespace {
 
@@ -115,4 +115,13 @@ TEST_CASE("files that say something else limit nothing") {
                    {"/sys/fs/cgroup/cpu.max", "a few"}});
   CHECK(root.limits().memory == Root({}).limits().memory);
   CHECK(root.limits().cpus == Root({}).limits().cpus);
+}
+
+TEST_CASE("the system names the processor and its own start, and says how large the caches are") {
+  const std::string name = processor_name(), boot = boot_name();
+  CHECK(name.find('\n') == std::string::npos);
+  CHECK(!name.starts_with(' '));
+  CHECK(boot.size() == 36);  // as a UUID
+  CHECK(boot == boot_name());
+  CHECK(last_cache_bytes() % 1024 == 0);
 }

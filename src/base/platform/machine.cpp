@@ -1,4 +1,4 @@
-#include "base/machine.h"
+#include "base/platform/machine.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace tsl {
+namespace tsl::platform {
 
 namespace {
 
@@ -151,4 +151,24 @@ const MachineLimits& machine_limits() {
   return limits;
 }
 
-}  // namespace tsl
+uint64_t last_cache_bytes() {
+  uint64_t kilobytes = 0;
+  for (const char* level : {"3", "2"}) {
+    std::ifstream file(std::string("/sys/devices/system/cpu/cpu0/cache/index") + level + "/size");
+    if (file >> kilobytes) return kilobytes << 10;  // "32768K"
+  }
+  return 0;
+}
+
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  // bounded: what the system tells of the processor
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("model name")) return line.substr(std::min(line.find(':') + 2, line.size()));
+  }
+  return "";
+}
+
+std::string boot_name() { return first_line("/proc/sys/kernel/random/boot_id"); }
+
+}  // namespace tsl::platform

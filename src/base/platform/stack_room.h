@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tsl {
+namespace tsl::platform {
 
 /// Whether less than a third of the stack is left: what recurses by the program's nesting must end here, so that the
 /// rest is enough for all other code. Takes a few nanoseconds, but for a thread's first call.
@@ -44,4 +44,4 @@ class StackBelow {
   bool is_on_fibre_ = false;
 };
 
-}  // namespace tsl
+}  // namespace tsl::platform
