@@ -4,14 +4,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <random>
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/error_names.h"
+#include "base/platform/file_descriptor.h"
+#include "base/platform/file_status.h"
 
 namespace tsl {
 
@@ -51,13 +49,11 @@ std::string folder_of(const std::string& target) {
 
 /// Opens a file for direct writing. Standard output is written through its own buffer, so that the order of prints and
 /// saves is kept.
-std::FILE* open_directly(const char* path) {
-  struct stat target = {}, output = {};
-  const bool is_output = ::stat(path, &target) == 0 && ::fstat(STDOUT_FILENO, &output) == 0 &&
-                         target.st_dev == output.st_dev && target.st_ino == output.st_ino;
-  if (!is_output) return std::fopen(path, "wb");
+std::FILE* open_directly(const std::string& path) {
+  if (!platform::is_same_file(path, platform::kStandardOutput)) return std::fopen(path.c_str(), "wb");
   std::fflush(stdout);
-  return ::fdopen(::dup(STDOUT_FILENO), "wb");
+  platform::FileDescriptor output = platform::duplicate_of(platform::kStandardOutput);
+  return platform::stream_of(output, "wb");
 }
 
 /// Whether `name` is one that temporary_name() gives for a file `target`.
@@ -76,10 +72,12 @@ void remove_left_behind(const std::string& target) {
   // bounded: the entries of a folder
   for (fs::directory_iterator entry(folder_of(target), status), end; !status && entry != end; entry.increment(status)) {
     if (!is_temporary_of(entry->path().filename().string(), name)) continue;
-    const int left = ::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    if (left < 0) continue;
-    if (::flock(left, LOCK_EX | LOCK_NB) == 0) ::unlink(entry->path().c_str());
-    ::close(left);
+    const platform::FileDescriptor left =
+        platform::open_to_read(entry->path().string(), {.waits = false, .follows_links = false});
+    if (!left || !platform::try_lock(left)) continue;
+    const std::optional<platform::FileStatus> about = platform::status_of(left.number());
+    std::error_code ignored;
+    if (about && !about->is_folder) fs::remove(entry->path(), ignored);
   }
 }
 
@@ -88,24 +86,14 @@ std::FILE* make_temporary(const std::string& target, std::string& name) {
   // bounded: another process would have to take each name first
   for (;;) {
     name = temporary_name(target);
-    const int made = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (made < 0 && errno == EEXIST) continue;
-    if (made < 0) return nullptr;
-    ::flock(made, LOCK_EX);
-    struct stat status = {};
-    if (::fstat(made, &status) == 0 && status.st_nlink > 0) return ::fdopen(made, "wb");
-    ::close(made);  // another process found it before it was locked, and has removed it
+    platform::FileDescriptor made = platform::make_file(name);
+    if (!made && errno == EEXIST) continue;
+    if (!made) return nullptr;
+    platform::lock(made);
+    const std::optional<platform::FileStatus> about = platform::status_of(made.number());
+    if (about && about->names > 0) return platform::stream_of(made, "wb");
+    // Another process found it before it was locked, and has removed it.
   }
-}
-
-/// Writes what the system keeps of a file or a folder to the disk. Returns false if that failed.
-bool sync(int descriptor) { return ::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP; }
-
-void sync_folder(const std::string& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;  // one may write in a folder that one may not read
-  sync(descriptor);
-  ::close(descriptor);
 }
 
 }  // namespace
@@ -121,7 +109,7 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   const fs::file_status found = fs::symlink_status(target_, status);
   const bool direct = fs::exists(found) && !fs::is_regular_file(found);
   if (!direct) remove_left_behind(target_);
-  file_.reset(direct ? open_directly(path_.c_str()) : make_temporary(target_, temporary_));
+  file_.reset(direct ? open_directly(path_) : make_temporary(target_, temporary_));
   if (!file_) {
     temporary_.clear();
     fail_by_system(path_);
@@ -152,10 +140,10 @@ void AtomicFile::commit() {
     if (std::fclose(file_.release()) != 0) fail_by_system(path_);
     return;
   }
-  if (!sync(::fileno(file_.get()))) fail_by_system(path_);
+  if (!platform::sync(file_.get())) fail_by_system(path_);
   if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail_by_system(path_);
   temporary_.clear();
-  sync_folder(folder_of(target_));
+  platform::sync_folder(folder_of(target_));
   if (std::fclose(file_.release()) != 0) fail_by_system(path_);
 }
 

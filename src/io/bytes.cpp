@@ -4,13 +4,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/error_names.h"
+#include "base/platform/file_descriptor.h"
+#include "base/platform/file_status.h"
 #include "base/run_watch.h"
 #include "tensor/limits.h"
 
@@ -52,27 +51,24 @@ std::vector<std::string> near_files(const std::string& path) {
 
 /// Opens a regular file: a pipe would wait for a writer, and a device may act on being opened.
 std::pair<FileHandle, uint64_t> open_to_read(const std::string& path) {
-  struct stat status = {};
-  const auto refuse = [&](const char* why) { fail_to_load(ErrorName::cannot_read_file, path, why); };
+  std::optional<platform::FileStatus> status = platform::status_of(path);
+  const auto refuse = [&](const std::string& why) { fail_to_load(ErrorName::cannot_read_file, path, why); };
   const auto check_kind = [&] {
-    if (S_ISDIR(status.st_mode)) refuse("it is a folder");
-    if (!S_ISREG(status.st_mode)) refuse("it is not a regular file");
+    if (status->is_folder) refuse("it is a folder");
+    if (!status->is_regular) refuse("it is not a regular file");
   };
-  if (::stat(path.c_str(), &status) == 0) check_kind();
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) {
+  if (status) check_kind();
+  platform::FileDescriptor opened = platform::open_to_read(path, {.waits = false});
+  if (!opened) {
     const ErrorName name = errno == ENOENT ? ErrorName::file_not_found : ErrorName::cannot_read_file;
     const std::string why = system_error();
     fail_with(name, fmt::format("cannot load {}: {}", path, why), near_files(path));
   }
-  FileHandle file(::fdopen(descriptor, "rb"));
-  if (!file || ::fstat(descriptor, &status) != 0) {
-    const std::string why = system_error();
-    if (!file) ::close(descriptor);
-    refuse(why.c_str());
-  }
+  status = platform::status_of(opened.number());
+  FileHandle file(status ? platform::stream_of(opened, "rb") : nullptr);
+  if (!file) refuse(system_error());
   check_kind();  // the path may lead to another file since
-  return {std::move(file), static_cast<uint64_t>(status.st_size)};
+  return {std::move(file), status->size};
 }
 
 }  // namespace

@@ -5,12 +5,10 @@
 #include <cstring>
 #include <filesystem>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/count_work.h"
 #include "base/error_names.h"
+#include "base/platform/file_descriptor.h"
+#include "base/platform/file_status.h"
 #include "io/bytes.h"
 #include "value/utf8.h"
 
@@ -90,15 +88,12 @@ Value list_files(const std::string& folder, const std::string& pattern) {
 void append_text_file(const std::string& path, std::string_view text) {
   const auto refuse = [&](const char* why) { fail_to_save(ErrorName::cannot_write_file, path, why); };
   // A pipe without a reader would wait for one.
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-  if (descriptor < 0) refuse(std::strerror(errno));
-  const FileHandle file(::fdopen(descriptor, "ab"));
-  struct stat about = {};
-  if (!file || ::fstat(descriptor, &about) != 0) {
-    if (!file) ::close(descriptor);
-    refuse("the system refuses");
-  }
-  if (!S_ISREG(about.st_mode)) refuse("it is not a regular file");
+  platform::FileDescriptor opened = platform::open_to_append(path, {.waits = false});
+  if (!opened) refuse(std::strerror(errno));
+  const std::optional<platform::FileStatus> about = platform::status_of(opened.number());
+  const FileHandle file(platform::stream_of(opened, "ab"));
+  if (!file || !about) refuse("the system refuses");
+  if (!about->is_regular) refuse("it is not a regular file");
   if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() || std::fflush(file.get()) != 0)
     refuse(std::strerror(errno));
 }

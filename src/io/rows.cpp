@@ -4,10 +4,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "base/error_names.h"
+#include "base/platform/file_descriptor.h"
 #include "base/run_watch.h"
 #include "io/npy.h"
 #include "io/safetensors.h"
@@ -24,12 +22,9 @@ class RowReader : public ByteReader {
         begin_(begin),
         row_bytes_(row_bytes),
         places_(places),
-        file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (file_ < 0) fail_to_load(ErrorName::cannot_read_file, path, std::strerror(errno));
+        file_(platform::open_to_read(path)) {
+    if (!file_) fail_to_load(ErrorName::cannot_read_file, path, std::strerror(errno));
   }
-  ~RowReader() override { close(file_); }
-  RowReader(const RowReader&) = delete;
-  RowReader& operator=(const RowReader&) = delete;
 
   void read(void* to, uint64_t count) override {
     auto* at = static_cast<char*>(to);
@@ -60,7 +55,7 @@ class RowReader : public ByteReader {
   void read_at(char* to, uint64_t count, uint64_t offset) const {
     while (count > 0) {
       poll_stop();
-      const ssize_t bytes = pread(file_, to, std::min(count, kPiece), static_cast<off_t>(offset));
+      const ptrdiff_t bytes = platform::read_some_at(file_.number(), to, std::min(count, kPiece), offset);
       if (bytes < 0 && errno == EINTR) continue;
       if (bytes < 0) fail_to_load(ErrorName::cannot_read_file, name(), std::strerror(errno));
       if (bytes == 0) fail_to_load(ErrorName::malformed_file, name(), "it has become shorter");
@@ -73,7 +68,7 @@ class RowReader : public ByteReader {
   const uint64_t begin_, row_bytes_;
   const std::span<const int64_t> places_;
   uint64_t done_ = 0;
-  const int file_;
+  const platform::FileDescriptor file_;
 };
 
 }  // namespace

@@ -5,10 +5,8 @@
 #include <cstring>
 #include <string_view>
 
-#include <poll.h>
-#include <unistd.h>
-
 #include "base/error_names.h"
+#include "base/platform/file_descriptor.h"
 #include "base/run_watch.h"
 #include "io/bytes.h"
 #include "value/text_builder.h"
@@ -25,11 +23,10 @@ bool StandardInput::fill() {
   constexpr int kWait = 20;  // milliseconds until the next poll
   for (;;) {
     poll_stop();
-    pollfd ready = {STDIN_FILENO, POLLIN, 0};
-    if (::poll(&ready, 1, kWait) == 0) continue;
+    if (!platform::has_input(platform::kStandardInput, kWait)) continue;
     buffer_.resize(kPart);
     at_ = 0;
-    const ssize_t count = ::read(STDIN_FILENO, buffer_.data(), kPart);
+    const ptrdiff_t count = platform::read_some(platform::kStandardInput, buffer_.data(), kPart);
     buffer_.resize(count > 0 ? static_cast<size_t>(count) : 0);
     if (count >= 0) return count > 0;
     if (errno != EINTR && errno != EAGAIN)

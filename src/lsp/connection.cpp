@@ -5,10 +5,9 @@
 #include <cerrno>
 #include <charconv>
 
-#include <poll.h>
-#include <unistd.h>
-
 #include <fmt/format.h>
+
+#include "base/platform/file_descriptor.h"
 
 namespace tsl::lsp {
 
@@ -50,16 +49,13 @@ std::optional<std::string> MessageCutter::next() {
   return message;
 }
 
-bool Connection::has_input() const {
-  pollfd file{input_, POLLIN, 0};
-  return poll(&file, 1, 0) > 0;
-}
+bool Connection::has_input() const { return platform::has_input(input_, 0); }
 
 bool Connection::receive() {
   constexpr size_t kBytes = 65536;
   std::string bytes(kBytes, '\0');
-  ssize_t count = 0;
-  do count = read(input_, bytes.data(), bytes.size());
+  ptrdiff_t count = 0;
+  do count = platform::read_some(input_, bytes.data(), bytes.size());
   while (count < 0 && errno == EINTR);
   if (count <= 0) return false;
   messages_.add(std::string_view(bytes).substr(0, static_cast<size_t>(count)));
@@ -68,13 +64,7 @@ bool Connection::receive() {
 
 bool Connection::send(std::string_view message) {
   const std::string framed = fmt::format("Content-Length: {}\r\n\r\n{}", message.size(), message);
-  for (size_t written = 0; written < framed.size();) {
-    const ssize_t count = write(output_, framed.data() + written, framed.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    written += static_cast<size_t>(count);
-  }
-  return true;
+  return platform::write_all(output_, framed.data(), framed.size());
 }
 
 }  // namespace tsl::lsp

@@ -1,22 +1,20 @@
 #include "world/ending.h"
 
 #include <atomic>
-#include <csignal>
+
+#include "base/platform/signals.h"
 
 namespace tsl::world {
 
 namespace {
 
 std::atomic<bool> is_allowed{false};
-volatile std::sig_atomic_t has_come = 0;
+platform::SignalFlag has_come = 0;
 
 void on_terminate(int) { has_come = 1; }
 
 bool take_over() {
-  struct sigaction action = {};
-  action.sa_handler = on_terminate;
-  action.sa_flags = SA_RESTART;
-  return sigaction(SIGTERM, &action, nullptr) == 0;
+  return platform::handle_signal(platform::Signal::terminate, on_terminate, platform::Interrupted::goes_on);
 }
 
 }  // namespace

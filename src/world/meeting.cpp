@@ -6,11 +6,10 @@
 #include <functional>
 #include <sstream>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/error_names.h"
+#include "base/platform/file_descriptor.h"
+#include "base/platform/file_status.h"
+#include "base/platform/process.h"
 
 namespace tsl::world {
 
@@ -37,7 +36,7 @@ std::string path_in(const std::string& folder, const char* kind, int rank) {
 }
 
 /// Names a process and the moment at which it began, so that a later one of its number is another.
-std::string process_text(int process) { return std::to_string(process) + " " + start_of_process(process); }
+std::string process_text(int process) { return std::to_string(process) + " " + platform::start_of_process(process); }
 
 bool is_running(const std::string& process) {
   std::istringstream text(process);
@@ -55,19 +54,16 @@ void Meeting::open() const {
   const std::string& folder = place_.folder;
   std::error_code ignored;
   fs::create_directories(fs::path(folder).parent_path(), ignored);
-  mkdir(folder.c_str(), S_IRWXU);
-  struct stat found = {};
-  if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != getuid() ||
-      access(folder.c_str(), W_OK) != 0)
+  platform::make_private_folder(folder);
+  if (!platform::is_own_folder(folder))
     fail(ErrorName::ranks_unavailable, "the ranks cannot use the folder {}: it must be this user's own", folder);
 }
 
 void Meeting::enter() const {
-  const std::string path = path_of("rank", place_.rank), own = process_text(getpid());
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (file < 0 && errno != EEXIST)
-    fail(ErrorName::ranks_unavailable, "cannot write {}: {}", path, std::strerror(errno));
-  if (file >= 0) close(file);
+  const std::string path = path_of("rank", place_.rank), own = process_text(platform::process_number());
+  platform::FileDescriptor file = platform::make_file(path, {.is_private = true});
+  if (!file && errno != EEXIST) fail(ErrorName::ranks_unavailable, "cannot write {}: {}", path, std::strerror(errno));
+  if (file) file.close();
   else if (!place_.owns_folder || is_running(text_of(path)))
     fail_with(ErrorName::ranks_unavailable,
               fmt::format("{} is there already: another process is rank {}, or an earlier run has left it", path,
@@ -87,7 +83,7 @@ std::string Meeting::folder_of_run() const {
   std::string all;
   for (int rank = 0; rank < place_.size; ++rank) all += text_of(path_of("rank", rank)) + ";";
   std::string folder = fmt::format("{}/run-{:016x}", place_.folder, std::hash<std::string>()(all));
-  if (mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+  if (!platform::make_private_folder(folder) && errno != EEXIST)
     fail(ErrorName::ranks_unavailable, "cannot make the folder {}: {}", folder, std::strerror(errno));
   return folder;
 }

@@ -4,13 +4,10 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <optional>
-#include <sstream>
-
-#include <unistd.h>
 
 #include "base/error_names.h"
+#include "base/platform/process.h"
 
 namespace tsl::world {
 
@@ -65,7 +62,8 @@ std::string name_of_run(const Environment& environment, const Launcher& launcher
     const char* const text = variable ? environment(variable) : nullptr;
     if (text && *text) name += std::string("-") + text;
   }
-  if (name.empty()) name = "-" + std::to_string(getppid()) + "-" + start_of_process(getppid());
+  const int starter = platform::parent_number();
+  if (name.empty()) name = "-" + std::to_string(starter) + "-" + platform::start_of_process(starter);
   std::replace(name.begin(), name.end(), '/', '_');
   return name;
 }
@@ -74,8 +72,9 @@ std::string name_of_run(const Environment& environment, const Launcher& launcher
 std::string local_folder(const Environment& environment, const Launcher& launcher) {
   const char* const temporary = environment("TMPDIR");
   const char* const restart = environment("TORCHELASTIC_RESTART_COUNT");
-  return std::string(temporary && *temporary ? temporary : "/tmp") + "/tsl-ranks-" + std::to_string(getuid()) +
-         name_of_run(environment, launcher) + (restart ? "-" + std::string(restart) : "");
+  return std::string(temporary && *temporary ? temporary : "/tmp") + "/tsl-ranks-" +
+         std::to_string(platform::user_number()) + name_of_run(environment, launcher) +
+         (restart ? "-" + std::string(restart) : "");
 }
 
 void check(const Launcher& launcher, const Membership& place) {
@@ -97,19 +96,6 @@ bool spans_hosts(const Environment& environment, const Launcher& launcher, const
 }
 
 }  // namespace
-
-std::string start_of_process(int process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string line;
-  std::getline(file, line);
-  constexpr int kStartField = 20;  // behind the name in brackets, which may have blanks
-  std::istringstream rest(line.substr(std::min(line.rfind(')') + 1, line.size())));
-  std::string state, field;
-  rest >> state;
-  if (state == "Z" || state == "X") return "";  // it has ended
-  for (int i = 1; i < kStartField && rest >> field; ++i) {}
-  return field;
-}
 
 Membership membership_of(const Environment& environment) {
   for (const Launcher& launcher : kLaunchers) {

@@ -21,9 +21,6 @@ struct Membership {
 /// The variable that names the folder.
 inline constexpr const char* kFolderVariable = "TSL_RENDEZVOUS";
 
-/// Returns when a process of this host has begun, in the kernel's ticks; "" if it has ended.
-std::string start_of_process(int process);
-
 /// Returns the value of an environment variable, or null.
 using Environment = std::function<const char*(const char*)>;
 

@@ -5,9 +5,9 @@
 #include <system_error>
 #include <vector>
 
-#include <dlfcn.h>
-
 #include "base/error_names.h"
+#include "base/platform/dynamic_library.h"
+#include "base/platform/process.h"
 
 namespace tsl::world {
 
@@ -17,12 +17,12 @@ constexpr const char* kModule = "tsl-gloo.so";
 
 /// Returns the folder of the program or the library that has this code.
 std::filesystem::path own_folder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&connect), &info) == 0 || !info.dli_fname) return {};
+  const std::string code = platform::file_of_code(reinterpret_cast<const void*>(&connect));
+  if (code.empty()) return {};
   std::error_code ignored;
-  const std::filesystem::path file = std::filesystem::canonical(info.dli_fname, ignored);
+  const std::filesystem::path file = std::filesystem::canonical(code, ignored);
   if (!file.empty()) return file.parent_path();
-  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();  // found through $PATH
+  return std::filesystem::path(platform::program_path()).parent_path();  // found through $PATH
 }
 
 Connect find_connect() {
@@ -32,9 +32,9 @@ Connect find_connect() {
     const std::filesystem::path file = folder / kModule;
     std::error_code ignored;
     if (!std::filesystem::exists(file, ignored)) continue;
-    if (void* const module = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL))
-      return reinterpret_cast<Connect>(dlsym(module, kConnectFunction));
-    problem = dlerror();
+    const platform::DynamicLibrary module(file.string(), platform::DynamicLibrary::Binding::eager);
+    if (module) return reinterpret_cast<Connect>(module.find(kConnectFunction));
+    problem = platform::loading_problem();
   }
   fail_with(ErrorName::ranks_unavailable,
             fmt::format("several ranks need {}, which cannot be loaded: {}", kModule, problem),
