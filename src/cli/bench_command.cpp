@@ -5,9 +5,10 @@
 #include <iostream>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "base/error.h"
+#include "base/platform/file_descriptor.h"
+#include "base/platform/terminal.h"
 #include "engine/roofline.h"
 #include "exec/devices.h"
 #include "value/runtime.h"
@@ -50,12 +51,13 @@ std::unique_ptr<Engine> open_engine(const report::OpenedDump& dump, const Engine
 
 /// Shows on a terminal how far the bench is.
 void show_progress(size_t done, size_t all) {
-  if (::isatty(STDERR_FILENO) != 0) std::cerr << fmt::format("\rlaunch {} of {}", done + 1, all) << std::flush;
+  if (platform::is_terminal(platform::kStandardError))
+    std::cerr << fmt::format("\rlaunch {} of {}", done + 1, all) << std::flush;
 }
 
 /// Removes what show_progress() has shown.
 void hide_progress() {
-  if (::isatty(STDERR_FILENO) != 0) std::cerr << "\r\033[K" << std::flush;
+  if (platform::is_terminal(platform::kStandardError)) std::cerr << "\r\033[K" << std::flush;
 }
 
 }  // namespace

@@ -2,11 +2,10 @@
 #include <filesystem>
 #include <iostream>
 
-#include <unistd.h>
-
 #include "analysis/check.h"
 #include "analysis/json.h"
 #include "analysis/workspace.h"
+#include "base/platform/file_descriptor.h"
 #include "cli/program.h"
 #include "engine/library.h"
 #include "engine/module_files.h"
@@ -57,6 +56,8 @@ int run_check(const Command& command, bool color) {
   return code;
 }
 
-int run_language_server() { return lsp::serve(standard_library(), find_module_of, STDIN_FILENO, STDOUT_FILENO); }
+int run_language_server() {
+  return lsp::serve(standard_library(), find_module_of, platform::kStandardInput, platform::kStandardOutput);
+}
 
 }  // namespace tsl

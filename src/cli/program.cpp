@@ -1,7 +1,6 @@
 #include "cli/program.h"
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,10 +8,10 @@
 #include <memory>
 #include <new>
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include "analysis/json.h"
+#include "base/platform/file_descriptor.h"
+#include "base/platform/signals.h"
+#include "base/platform/terminal.h"
 #include "engine/modules.h"
 #include "engine/run_reports.h"
 #include "prompt/session.h"
@@ -31,30 +30,22 @@ void on_interrupt(int) {
   if (RunWatch* watch = interrupted_watch.load()) watch->interrupt();
 }
 
-/// Lets SIGINT interrupt an engine during a scope.
+/// Lets SIGINT interrupt an engine during a scope, and end a prompt's read.
 class InterruptScope {
  public:
-  explicit InterruptScope(Engine& engine) {
-    interrupted_watch = &engine.watch;
-    struct sigaction action = {};
-    action.sa_handler = on_interrupt;  // without SA_RESTART, so that a prompt's read ends
-    sigaction(SIGINT, &action, &before_);
-  }
-  ~InterruptScope() {
-    sigaction(SIGINT, &before_, nullptr);
-    interrupted_watch = nullptr;
-  }
+  explicit InterruptScope(Engine& engine) { interrupted_watch = &engine.watch; }
+  ~InterruptScope() { interrupted_watch = nullptr; }
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;
 
  private:
-  struct sigaction before_ = {};
+  const platform::SignalScope signal_{platform::Signal::interrupt, on_interrupt};
 };
 
 /// `file`: where the text goes.
-bool wants_color(const std::string& when, int file = STDERR_FILENO) {
+bool wants_color(const std::string& when, int file = platform::kStandardError) {
   const char* const no_color = std::getenv("NO_COLOR");
-  if (when == "auto") return isatty(file) != 0 && (!no_color || !*no_color);
+  if (when == "auto") return platform::is_terminal(file) && (!no_color || !*no_color);
   return when == "always";
 }
 
@@ -120,11 +111,10 @@ int report_error(const Error& error, const SourceMap& sources, ErrorForm form) {
 }
 
 size_t terminal_width(int file) {
-  if (isatty(file) == 0) return 0;
+  if (!platform::is_terminal(file)) return 0;
   const char* const columns = std::getenv("COLUMNS");
   if (const int wanted = columns ? std::atoi(columns) : 0; wanted > 0) return static_cast<size_t>(wanted);
-  struct winsize size = {};
-  return ioctl(file, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+  return static_cast<size_t>(platform::size_of_terminal(file).columns);
 }
 
 namespace {
@@ -134,7 +124,7 @@ int write_profile(const Command& command, Engine& engine, ErrorForm form, int co
   if (!command.engine.reports.needs_profile()) return code;
   std::fflush(stdout);
   try {
-    write_profiles(engine, title_of(command), form.color, terminal_width(STDERR_FILENO),
+    write_profiles(engine, title_of(command), form.color, terminal_width(platform::kStandardError),
                    [](std::string_view text) { std::cerr << text << std::flush; });
   } catch (const Failure& failure) {
     const int failed = report_error(failure.error(), engine.sources(), form);
@@ -188,7 +178,8 @@ int run_command(int argc, char** argv) {
 
   if (command.ranks.count > 1 && !is_rank) return start_ranks(argv, command);
 
-  const bool is_piped = command.kind == Command::Kind::prompt && !command.interactive && isatty(STDIN_FILENO) == 0;
+  const bool is_piped =
+      command.kind == Command::Kind::prompt && !command.interactive && !platform::is_terminal(platform::kStandardInput);
   if (is_piped) command.kind = Command::Kind::input;  // tsl < script
 
   const bool color = wants_color(command.color);
@@ -206,12 +197,14 @@ int run_command(int argc, char** argv) {
   }
   Engine& engine = *opened;
   if (command.report.takes_output()) engine.output = [](std::string_view text) { std::cerr << text << std::flush; };
-  engine.screen = [file = command.report.takes_output() ? STDERR_FILENO : STDOUT_FILENO, when = command.color] {
+  engine.screen = [file = command.report.takes_output() ? platform::kStandardError : platform::kStandardOutput,
+                   when = command.color] {
     const auto width = static_cast<int>(terminal_width(file));
     return Screen{width > 0 ? width : Screen().columns, wants_color(when, file)};
   };
   engine.show_warning = [&](const Error& warning) { show(warning, engine.sources(), form); };
-  if (isatty(STDERR_FILENO) != 0) engine.show_progress([](std::string_view text) { std::cerr << text << std::flush; });
+  if (platform::is_terminal(platform::kStandardError))
+    engine.show_progress([](std::string_view text) { std::cerr << text << std::flush; });
   engine.stopped = [&](const Error* error) {
     if (world::Group::of_process().size() > 1) return;  // they share one terminal
     prompt::stop_program(engine, color, error, [&](const Error& each) { show(each, engine.sources(), form); });
@@ -235,7 +228,8 @@ int run_command(int argc, char** argv) {
   }
   code = write_profile(command, engine, form, code);
   try {
-    write_reports(command, engine, wants_color(command.color, STDOUT_FILENO));  // also for a program that has failed
+    // Also for a program that has failed.
+    write_reports(command, engine, wants_color(command.color, platform::kStandardOutput));
   } catch (const Failure& failure) { code = report_error(failure.error(), engine.sources(), form); }
   return code;
 }

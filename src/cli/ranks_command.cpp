@@ -4,22 +4,16 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
-
 #include "base/error_names.h"
+#include "base/platform/child_process.h"
+#include "base/platform/file_descriptor.h"
+#include "base/platform/file_status.h"
+#include "base/platform/signals.h"
 #include "cli/program.h"
 #include "world/meeting.h"
 
@@ -28,26 +22,27 @@ namespace tsl {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using platform::Signal;
 
 /// How long the other ranks may take to fail, too, with an error of their own, and then to end at SIGTERM; and how long
 /// all may take to save what they have when the launcher itself is ended by SIGTERM: Kubernetes, Slurm and torchrun
 /// wait so long.
 constexpr std::chrono::seconds kToFail{5}, kToEnd{2}, kToSave{30};
-constexpr int kLook = 50;  // milliseconds
-constexpr int kSignalled = 128;
+constexpr int kLook = 50;        // milliseconds
+constexpr int kSignalled = 128;  // what a signal is added to for an exit code
 
-volatile std::sig_atomic_t signal_received = 0;
+platform::SignalFlag signal_received = 0;
 void on_signal(int number) { signal_received = number; }
 
 /// One of the two streams of a rank, whose lines are passed on with the rank before them.
 struct Stream {
-  int file = -1;    // -1: it has ended, or is passed on by nobody
-  int target = -1;  // file descriptor
+  platform::FileDescriptor file;  // none: it has ended, or is passed on by nobody
+  int target = -1;                // file descriptor
   std::string pending;
 };
 
 struct Rank {
-  pid_t process = -1;
+  int process = -1;
   std::array<Stream, 2> streams;
   bool is_running = false;
   bool is_stopped = false;  // as by SIGSTOP: it can neither fail nor end
@@ -60,9 +55,10 @@ class MeetingPlace {
     std::error_code missing;
     std::filesystem::path folder = std::filesystem::temp_directory_path(missing);
     if (missing) folder = "/tmp";
-    path_ = (folder / "tsl-ranks-XXXXXX").string();
-    if (!mkdtemp(path_.data()))
-      fail(ErrorName::ranks_unavailable, "cannot make the folder {}: {}", path_, std::strerror(errno));
+    const std::string prefix = (folder / "tsl-ranks-").string();
+    path_ = platform::make_folder_beginning_with(prefix);
+    if (path_.empty())
+      fail(ErrorName::ranks_unavailable, "cannot make the folder {}XXXXXX: {}", prefix, std::strerror(errno));
   }
   ~MeetingPlace() {
     std::error_code ignored;
@@ -83,7 +79,7 @@ class Launch {
   }
   ~Launch() {
     for (const Rank& rank : ranks_) {
-      if (rank.is_running) kill(rank.process, SIGKILL);
+      if (rank.is_running) platform::send_signal(rank.process, Signal::kill);
     }
   }
   Launch(const Launch&) = delete;
@@ -94,7 +90,8 @@ class Launch {
     for (size_t i = 0; i < ranks_.size(); ++i) start(i);
     while (is_any_running()) {
       pass_on(kLook);
-      if (signal_received != 0) end_others(signal_received == SIGINT ? SIGINT : SIGTERM);
+      if (signal_received != 0)
+        end_others(signal_received == number_of(Signal::interrupt) ? Signal::interrupt : Signal::terminate);
       for (size_t i = 0; i < ranks_.size(); ++i) look_at(i);
       if (code_ != 0) end_late();
     }
@@ -104,53 +101,39 @@ class Launch {
 
  private:
   static void begin_signals() {
-    struct sigaction action = {};
-    action.sa_handler = on_signal;
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
+    for (const Signal signal : {Signal::interrupt, Signal::terminate, Signal::hang_up})
+      platform::handle_signal(signal, on_signal);
   }
 
   /// Whether a stream of a rank is passed on by lines, and not the launcher's own.
   bool is_piped(size_t rank, bool is_output) const { return command_.shows_all || (rank > 0 && !is_output); }
 
   void start(size_t number) {
+    const auto leads = [&](bool is_output) {
+      if (is_piped(number, is_output)) return platform::ChildStream::piped;
+      return is_output && number > 0 ? platform::ChildStream::nowhere : platform::ChildStream::shared;
+    };
+    platform::ChildOptions options;
+    options.variables = {{"TSL_RANK", std::to_string(number)},
+                         {"TSL_RANKS", std::to_string(ranks_.size())},
+                         {"TSL_LOCAL_RANK", std::to_string(number)},
+                         {"TSL_LOCAL_RANKS", std::to_string(ranks_.size())},
+                         {"TSL_RENDEZVOUS", place_.path()}};
+    // Only rank 0 reads the input.
+    options.input = number > 0 ? platform::ChildStream::nowhere : platform::ChildStream::shared;
+    options.output = leads(true);
+    options.errors = leads(false);
+    options.refuse = [this] {
+      std::cerr << "tsl: cannot start " << arguments_[0] << ": " << std::strerror(errno) << std::endl;
+      return kExitFailed;
+    };
+    platform::Child child = platform::start_this_program(arguments_, options);
+    if (child.process < 0) fail(ErrorName::ranks_unavailable, "cannot start rank {}: {}", number, std::strerror(errno));
     Rank& rank = ranks_[number];
-    std::array<int, 2> ends[2] = {{-1, -1}, {-1, -1}};
-    for (size_t i = 0; i < 2; ++i) {
-      if (is_piped(number, i == 0) && pipe2(ends[i].data(), O_CLOEXEC) != 0)
-        fail(ErrorName::ranks_unavailable, "cannot start rank {}: {}", number, std::strerror(errno));
-    }
-    rank.process = fork();
-    if (rank.process < 0) fail(ErrorName::ranks_unavailable, "cannot start rank {}: {}", number, std::strerror(errno));
-    if (rank.process == 0) become(number, ends[0][1], ends[1][1]);
+    rank.process = child.process;
     rank.is_running = true;
-    for (size_t i = 0; i < 2; ++i) {
-      rank.streams[i] = {ends[i][0], i == 0 ? STDOUT_FILENO : STDERR_FILENO, ""};
-      if (ends[i][1] >= 0) close(ends[i][1]);
-    }
-  }
-
-  /// Runs the program as a rank, in the new process.
-  [[noreturn]] void become(size_t number, int output, int errors) const {
-#ifdef __linux__
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-#endif
-    const auto set = [](const char* name, const std::string& value) { setenv(name, value.c_str(), 1); };
-    set("TSL_RANK", std::to_string(number));
-    set("TSL_RANKS", std::to_string(ranks_.size()));
-    set("TSL_LOCAL_RANK", std::to_string(number));
-    set("TSL_LOCAL_RANKS", std::to_string(ranks_.size()));
-    set("TSL_RENDEZVOUS", place_.path());
-    if (output < 0 && number > 0) output = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (output >= 0) dup2(output, STDOUT_FILENO);
-    if (errors >= 0) dup2(errors, STDERR_FILENO);
-    if (number > 0) {  // only rank 0 reads the input
-      const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-      if (nothing >= 0) dup2(nothing, STDIN_FILENO);
-    }
-    execv("/proc/self/exe", arguments_);
-    execvp(arguments_[0], arguments_);
-    std::cerr << "tsl: cannot start " << arguments_[0] << ": " << std::strerror(errno) << std::endl;
-    _exit(kExitFailed);
+    rank.streams[0] = {std::move(child.output), platform::kStandardOutput, ""};
+    rank.streams[1] = {std::move(child.errors), platform::kStandardError, ""};
   }
 
   bool is_any_running() const {
@@ -159,32 +142,29 @@ class Launch {
 
   /// Passes on what the ranks have written, after waiting for some. Returns whether there was any.
   bool pass_on(int milliseconds) {
-    std::vector<pollfd> files;
+    std::vector<int> files;
     std::vector<std::pair<size_t, Stream*>> streams;
     for (size_t i = 0; i < ranks_.size(); ++i) {
       for (Stream& stream : ranks_[i].streams) {
-        if (stream.file < 0) continue;
-        files.push_back({stream.file, POLLIN, 0});
+        if (!stream.file) continue;
+        files.push_back(stream.file.number());
         streams.emplace_back(i, &stream);
       }
     }
-    if (poll(files.data(), files.size(), milliseconds) <= 0) return false;
     bool any = false;
-    for (size_t i = 0; i < files.size(); ++i) {
-      if (files[i].revents != 0) any = read_some(streams[i].first, *streams[i].second) || any;
-    }
+    for (const size_t ready : platform::files_with_input(files, milliseconds))
+      any = read_some(streams[ready].first, *streams[ready].second) || any;
     return any;
   }
 
   bool read_some(size_t rank, Stream& stream) {
     std::array<char, 1 << 16> text;
-    const ssize_t bytes = read(stream.file, text.data(), text.size());
+    const ptrdiff_t bytes = platform::read_some(stream.file.number(), text.data(), text.size());
     if (bytes > 0) stream.pending.append(text.data(), static_cast<size_t>(bytes));
     if (bytes <= 0 && !stream.pending.empty()) stream.pending += '\n';
     write_lines(rank, stream);
     if (bytes > 0) return true;
-    close(stream.file);
-    stream.file = -1;
+    stream.file.close();
     return false;
   }
 
@@ -194,25 +174,24 @@ class Launch {
     for (size_t end; (end = stream.pending.find('\n', begin)) != std::string::npos; begin = end + 1)
       out += fmt::format("[rank {}] {}\n", rank, std::string_view(stream.pending).substr(begin, end - begin));
     stream.pending.erase(0, begin);
-    for (size_t done = 0; done < out.size();) {
-      const ssize_t bytes = write(stream.target, out.data() + done, out.size() - done);
-      if (bytes < 0 && errno != EINTR) return;
-      done += bytes > 0 ? static_cast<size_t>(bytes) : 0;
-    }
+    platform::write_all(stream.target, out.data(), out.size());
   }
 
   /// Takes note of a rank that has ended.
   void look_at(size_t number) {
     Rank& rank = ranks_[number];
-    int status = 0;
-    if (!rank.is_running || waitpid(rank.process, &status, WNOHANG | WUNTRACED | WCONTINUED) != rank.process) return;
-    rank.is_stopped = WIFSTOPPED(status);
-    if (rank.is_stopped || WIFCONTINUED(status)) return;
+    if (!rank.is_running) return;
+    using Kind = platform::ChildChange::Kind;
+    const platform::ChildChange change = platform::look_at_child(rank.process);
+    if (change.kind == Kind::none) return;
+    rank.is_stopped = change.kind == Kind::stopped;
+    if (rank.is_stopped || change.kind == Kind::resumed) return;
     rank.is_running = false;
-    const bool is_signalled = WIFSIGNALED(status);
-    const int code = is_signalled ? kSignalled + WTERMSIG(status) : WEXITSTATUS(status);
-    const std::string how = is_signalled ? fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
-                                         : fmt::format("exit code {}", code);
+    const bool is_signalled = change.kind == Kind::signalled;
+    const int code = is_signalled ? kSignalled + change.number : change.number;
+    const std::string how = is_signalled
+                                ? fmt::format("signal {} ({})", change.number, platform::signal_text(change.number))
+                                : fmt::format("exit code {}", code);
     if (is_signalled && !is_ending_) std::cerr << fmt::format("tsl: rank {} was ended by {}\n", number, how);
     world::store_end(place_.path(), static_cast<int>(number), "it was ended by " + how);
     if (code == 0 || code_ != 0) return;
@@ -220,14 +199,14 @@ class Launch {
     failed_at_ = Clock::now();
   }
 
-  void end_others(int number) {
+  void end_others(Signal signal) {
     signal_received = 0;
     is_ending_ = true;
-    is_preempted_ = number == SIGTERM;
+    is_preempted_ = signal == Signal::terminate;
     if (code_ == 0) failed_at_ = Clock::now();
-    code_ = code_ != 0 ? code_ : kSignalled + number;
+    code_ = code_ != 0 ? code_ : kSignalled + number_of(signal);
     for (const Rank& rank : ranks_) {
-      if (rank.is_running) kill(rank.process, number);
+      if (rank.is_running) platform::send_signal(rank.process, signal);
     }
   }
 
@@ -237,13 +216,14 @@ class Launch {
     for (const Rank& rank : ranks_) {
       if (!rank.is_running || !rank.is_stopped) continue;
       is_ending_ = true;
-      kill(rank.process, SIGKILL);
+      platform::send_signal(rank.process, Signal::kill);
     }
     const auto patience = is_preempted_ ? kToSave : kToFail;
     if (late < patience) return;
     is_ending_ = true;
     for (const Rank& rank : ranks_) {
-      if (rank.is_running) kill(rank.process, late < patience + kToEnd ? SIGTERM : SIGKILL);
+      if (rank.is_running)
+        platform::send_signal(rank.process, late < patience + kToEnd ? Signal::terminate : Signal::kill);
     }
   }
 

@@ -5,11 +5,10 @@
 #include <filesystem>
 #include <iostream>
 
-#include <unistd.h>
-
 #include <fmt/format.h>
 
 #include "base/error_names.h"
+#include "base/platform/file_descriptor.h"
 #include "engine/run_reports.h"
 #include "report/dump.h"
 #include "report/explain.h"
@@ -24,7 +23,7 @@ namespace {
 /// Selects what the text tells. Throws Failure (name) if the function has no region.
 report::ExplainOptions explain_options(const ReportCommand& command, const report::Recording& recording, bool color) {
   report::ExplainOptions options{.title = command.function, .all = command.all, .color = color};
-  if (command.to.empty()) options.width = terminal_width(STDOUT_FILENO);
+  if (command.to.empty()) options.width = terminal_width(platform::kStandardOutput);
   if (command.function.empty()) return options;
   options.declarations = report::declarations_of(recording, command.function);
   if (!options.declarations->empty()) return options;

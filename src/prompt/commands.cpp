@@ -9,9 +9,8 @@
 
 #include <fmt/format.h>
 
-#include <sys/wait.h>
-
 #include "base/error_names.h"
+#include "base/platform/child_process.h"
 #include "base/time_text.h"
 #include "drawing/braille.h"
 #include "engine/engine.h"
@@ -171,9 +170,10 @@ std::string change_folder(SessionState&, const std::string& path) {
 /// Runs a command of the shell on the terminal. Returns what to say of its end.
 std::string run_in_shell(const std::string& command) {
   std::cout << std::flush;
-  const int status = std::system(command.c_str());
-  if (WIFEXITED(status) && WEXITSTATUS(status) != 0) return fmt::format("ended with {}\n", WEXITSTATUS(status));
-  return WIFSIGNALED(status) ? fmt::format("ended by signal {}\n", WTERMSIG(status)) : "";
+  using Kind = platform::ChildChange::Kind;
+  const platform::ChildChange end = platform::change_of_status(std::system(command.c_str()));
+  if (end.kind == Kind::exited && end.number != 0) return fmt::format("ended with {}\n", end.number);
+  return end.kind == Kind::signalled ? fmt::format("ended by signal {}\n", end.number) : "";
 }
 
 std::string reset(SessionState& state, const std::string&) {

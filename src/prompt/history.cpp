@@ -4,8 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include <fcntl.h>
-#include <unistd.h>
+#include "base/platform/file_descriptor.h"
 
 namespace tsl::prompt {
 
@@ -65,11 +64,10 @@ void History::add(const std::string& entry) {
   if (path_.empty()) return;
   std::error_code ignored;
   fs::create_directories(fs::path(path_).parent_path(), ignored);
-  const int file = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);  // entries may hold secrets
-  if (file < 0) return;
+  const platform::FileDescriptor file = platform::open_to_append(path_, {.is_private = true});  // it may hold secrets
+  if (!file) return;
   const std::string line = escaped(entry) + "\n";
-  [[maybe_unused]] const ssize_t written = write(file, line.data(), line.size());  // a full disk ends no session
-  close(file);
+  platform::write_all(file.number(), line.data(), line.size());  // a full disk ends no session
 }
 
 /// Replaces the file by one with the newest entries.

@@ -1,14 +1,12 @@
 #include "prompt/line_editor.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
-#include <poll.h>
-#include <unistd.h>
-
+#include "base/platform/file_descriptor.h"
+#include "base/platform/signals.h"
+#include "base/platform/terminal.h"
 #include "engine/engine.h"
 #include "prompt/completion.h"
 #include "prompt/entry_text.h"
@@ -28,28 +26,13 @@ constexpr int kPasteWait = 200;  // milliseconds without a byte, after which an 
 constexpr std::string_view kPasteEnd = "\033[201~";
 
 // A signal handler can only set globals: the terminal has another size, or the program goes on after Ctrl-Z.
-volatile std::sig_atomic_t was_resized = 0;
-volatile std::sig_atomic_t was_continued = 0;
+platform::SignalFlag was_resized = 0;
+platform::SignalFlag was_continued = 0;
 
 /// Lets signals about the terminal end a read() during a scope.
-class TerminalSignals {
- public:
-  TerminalSignals() {
-    struct sigaction action = {};
-    action.sa_handler = [](int) { was_resized = 1; };
-    sigaction(SIGWINCH, &action, &resize_);
-    action.sa_handler = [](int) { was_continued = 1; };
-    sigaction(SIGCONT, &action, &resume_);
-  }
-  ~TerminalSignals() {
-    sigaction(SIGWINCH, &resize_, nullptr);
-    sigaction(SIGCONT, &resume_, nullptr);
-  }
-  TerminalSignals(const TerminalSignals&) = delete;
-  TerminalSignals& operator=(const TerminalSignals&) = delete;
-
- private:
-  struct sigaction resize_ = {}, resume_ = {};
+struct TerminalSignals {
+  const platform::SignalScope resize{platform::Signal::resize, [](int) { was_resized = 1; }};
+  const platform::SignalScope resume{platform::Signal::resume, [](int) { was_continued = 1; }};
 };
 
 /// Makes the terminal mark what is pasted during a scope.
@@ -229,7 +212,9 @@ unsigned char LineEditor::paste() {
 void LineEditor::drop_paste() {
   std::string dropped;
   char byte = 0;
-  while (!dropped.ends_with(kPasteEnd) && has_input(kPasteWait) && ::read(STDIN_FILENO, &byte, 1) == 1) dropped += byte;
+  while (!dropped.ends_with(kPasteEnd) && has_input(kPasteWait) &&
+         platform::read_some(platform::kStandardInput, &byte, 1) == 1)
+    dropped += byte;
 }
 
 unsigned char LineEditor::ignore() { return CC_REFRESH; }
@@ -337,9 +322,10 @@ unsigned char LineEditor::recall(bool is_older) {
 LineEditor::LineEditor(Engine& engine, History& history, bool color)
     : engine_(engine),
       history_(history),
-      screen_(STDOUT_FILENO, color),
-      nowhere_(std::fopen("/dev/null", "w")),
-      editor_(el_init_fd("tsl", stdin, nowhere_, nowhere_, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO)),
+      screen_(platform::kStandardOutput, color),
+      nowhere_(std::fopen(platform::kNullFile, "w")),
+      editor_(el_init_fd("tsl", stdin, nowhere_, nowhere_, platform::kStandardInput, platform::kStandardOutput,
+                         platform::kStandardError)),
       searched_(history_winit()) {
   HistEventW event;
   history_w(searched_, &event, H_SETSIZE, static_cast<int>(2 * History::kMostEntries));
@@ -359,7 +345,7 @@ LineEditor::~LineEditor() {
 }
 
 bool LineEditor::read(std::string& entry) {
-  const UnicodeScope unicode;
+  const platform::UnicodeScope unicode;
   const TerminalSignals signals;
   const BracketedPaste bracketed(screen_);
   engine_.watch.take_interrupt();  // one that came too late to end the last entry
@@ -408,7 +394,7 @@ int LineEditor::next_key(wchar_t* key) {
 
 bool LineEditor::read_byte(char& byte) {
   for (;;) {
-    if (has_input(kSignalWait)) return ::read(STDIN_FILENO, &byte, 1) == 1;
+    if (has_input(kSignalWait)) return platform::read_some(platform::kStandardInput, &byte, 1) == 1;
     if (engine_.watch.take_interrupt()) {
       was_interrupted_ = true;
       return false;
@@ -425,8 +411,7 @@ bool LineEditor::read_byte(char& byte) {
 }
 
 bool LineEditor::has_input(int milliseconds) const {
-  pollfd input = {STDIN_FILENO, POLLIN, 0};
-  return poll(&input, 1, milliseconds) > 0;
+  return platform::has_input(platform::kStandardInput, milliseconds);
 }
 
 void LineEditor::note_undo() {
@@ -480,7 +465,9 @@ std::unique_ptr<EntryReader> make_line_editor(Engine& engine, History& history, 
   const char* const term = std::getenv("TERM");
   const std::string_view terminal = term ? term : "";
   const bool can_move = !terminal.empty() && terminal != "dumb" && terminal != "emacs";
-  if (!can_move || isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) return nullptr;
+  if (!can_move || !platform::is_terminal(platform::kStandardInput) ||
+      !platform::is_terminal(platform::kStandardOutput))
+    return nullptr;
   return std::make_unique<LineEditor>(engine, history, color);
 }
 

@@ -1,7 +1,7 @@
 #include <iostream>
 
-#include <unistd.h>
-
+#include "base/platform/file_descriptor.h"
+#include "base/platform/terminal.h"
 #include "engine/engine.h"
 #include "prompt/entry_reader.h"
 #include "prompt/entry_text.h"
@@ -38,7 +38,7 @@ class PlainReader final : public EntryReader {
 
  private:
   Engine& engine_;
-  const bool shows_prompt_ = isatty(STDIN_FILENO) != 0;
+  const bool shows_prompt_ = platform::is_terminal(platform::kStandardInput);
 };
 
 }  // namespace

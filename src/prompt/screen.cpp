@@ -5,10 +5,9 @@
 
 #include <fmt/format.h>
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include "base/display_width.h"
+#include "base/platform/file_descriptor.h"
+#include "base/platform/terminal.h"
 #include "prompt/utf8_text.h"
 
 namespace tsl::prompt {
@@ -21,9 +20,9 @@ struct Size {
 };
 
 Size size_of(int terminal) {
-  winsize size = {};
-  if (ioctl(terminal, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
-  return {size.ws_col, size.ws_row};
+  const platform::TerminalSize size = platform::size_of_terminal(terminal);
+  if (size.columns == 0 || size.rows == 0) return {};
+  return {size.columns, static_cast<size_t>(size.rows)};
 }
 
 /// Writes rows, one character after the other.
@@ -116,7 +115,7 @@ void cut(Rows& rows, size_t height) {
 
 void Screen::write(std::string_view sequence) const {
   while (!sequence.empty()) {
-    const ssize_t written = ::write(terminal_, sequence.data(), sequence.size());
+    const ptrdiff_t written = platform::write_some(terminal_, sequence.data(), sequence.size());
     if (written < 0 && errno != EINTR && errno != EAGAIN) return;  // nobody is there to be told
     if (written > 0) sequence.remove_prefix(static_cast<size_t>(written));
   }

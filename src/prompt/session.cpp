@@ -4,9 +4,9 @@
 #include <iostream>
 #include <optional>
 
-#include <unistd.h>
-
 #include "base/error.h"
+#include "base/platform/file_descriptor.h"
+#include "base/platform/terminal.h"
 #include "builtins/builtins.h"
 #include "drawing/braille.h"
 #include "engine/engine.h"
@@ -68,7 +68,7 @@ using ShowError = std::function<void(const Error&)>;
 /// Reads and runs entries until one ends the session. Returns the code of an entry that calls exit().
 std::optional<int> run_entries(SessionState& state, bool color, const ShowError& show) {
   Engine& engine = state.engine;
-  const bool is_interactive = isatty(STDIN_FILENO) != 0;
+  const bool is_interactive = platform::is_terminal(platform::kStandardInput);
   History history(is_interactive ? default_history_file() : "");
   std::unique_ptr<EntryReader> reader = is_interactive ? make_line_editor(engine, history, color) : nullptr;
   if (!reader) reader = make_plain_reader(engine);
@@ -91,7 +91,7 @@ std::optional<int> run_entries(SessionState& state, bool color, const ShowError&
 }  // namespace
 
 int run_session(Engine& engine, bool color, const std::function<void(const Error&)>& show) {
-  if (isatty(STDIN_FILENO) != 0)
+  if (platform::is_terminal(platform::kStandardInput))
     std::cout << "TSL " TSL_VERSION ", a prompt. :help tells what it can do, Ctrl-D leaves.\n" << std::flush;
   engine.start_recording();  // :graph and its like are about what runs before they are typed
   engine.prompt().show_with(show_function());
@@ -104,7 +104,7 @@ void stop_program(Engine& engine, bool color, const Error* error, const std::fun
   if (error) show(*error);
   StoppedProgram program(engine);
   engine.output("stopped " + program.place());
-  if (isatty(STDIN_FILENO) != 0)
+  if (platform::is_terminal(platform::kStandardInput))
     engine.output(":continue goes on, :where shows the calls, :up and :down go through them, :quit ends the program\n");
   engine.prompt().show_with(show_function());
   SessionState state{engine, &program};

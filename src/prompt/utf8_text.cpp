@@ -1,7 +1,6 @@
 #include "prompt/utf8_text.h"
 
-#include <locale.h>
-#include <clocale>
+#include <cstdint>
 
 namespace tsl::prompt {
 
@@ -40,16 +39,6 @@ std::string to_utf8(std::wstring_view text) {
     for (int i = more - 1; i >= 0; --i) add(0x80 | (point >> (6 * i) & 0x3F));
   }
   return result;
-}
-
-UnicodeScope::UnicodeScope()
-    : made_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)), before_(uselocale(static_cast<locale_t>(nullptr))) {
-  if (made_) uselocale(static_cast<locale_t>(made_));
-}
-
-UnicodeScope::~UnicodeScope() {
-  uselocale(static_cast<locale_t>(before_));
-  if (made_) freelocale(static_cast<locale_t>(made_));
 }
 
 }  // namespace tsl::prompt

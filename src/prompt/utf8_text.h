@@ -12,17 +12,4 @@ std::string to_utf8(std::wstring_view text);
 /// Reads the code point at `at`, and moves `at` behind it. A byte that begins none counts as U+FFFD.
 wchar_t next_code_point(std::string_view text, size_t& at);
 
-/// Makes the calling thread's characters those of Unicode during a scope, whatever the environment says.
-class UnicodeScope {
- public:
-  UnicodeScope();
-  ~UnicodeScope();
-  UnicodeScope(const UnicodeScope&) = delete;
-  UnicodeScope& operator=(const UnicodeScope&) = delete;
-
- private:
-  void* made_;
-  void* before_;
-};
-
 }  // namespace tsl::prompt

@@ -1,4 +1,5 @@
 // Tests how the text of an entry becomes rows of a terminal.
+#include "base/platform/terminal.h"
 #include "catch.h"
 #include "prompt/screen.h"
 #include "prompt/utf8_text.h"
@@ -9,7 +10,7 @@ using Lines = std::vector<std::string>;
 namespace {
 
 Rows rows_of(const std::string& text, size_t cursor, int columns, const std::string& below = "") {
-  const UnicodeScope unicode;
+  const tsl::platform::UnicodeScope unicode;
   return lay_out({">>> ", "... ", text, {}, cursor, below}, columns, false);
 }
 
