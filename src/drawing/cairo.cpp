@@ -1,11 +1,10 @@
 #include "drawing/cairo.h"
 
-#include <dlfcn.h>
-
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/error_names.h"
+#include "base/platform/dynamic_library.h"
 
 namespace tsl {
 
@@ -20,12 +19,11 @@ namespace {
 }  // namespace
 
 Cairo open_cairo(const std::string& library) {
-  // It is never unloaded: what it keeps for fonts is for all the process.
-  void* const handle = dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
-  if (!handle) fail_without_cairo(fmt::format("the library cairo, which draws it, was not found ({})", library));
+  const platform::DynamicLibrary opened(library);
+  if (!opened) fail_without_cairo(fmt::format("the library cairo, which draws it, was not found ({})", library));
   Cairo found = {};
   const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(opened.find(name));
     if (!function) fail_without_cairo(fmt::format("{} has no function {}: it is too old", library, name));
   };
 #define TSL_FIND(name) find(found.name, "cairo_" #name)

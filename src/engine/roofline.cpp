@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include "base/cache_folder.h"
 #include "base/error.h"
+#include "base/platform/process.h"
 #include "exec/backend.h"
 
 namespace tsl {
@@ -81,7 +81,7 @@ KeptJson read_kept(const std::string& path) {
 void keep(const std::string& path, const KeptJson& kept) {
   std::error_code ignored;
   fs::create_directories(fs::path(path).parent_path(), ignored);
-  const std::string fresh = path + "." + std::to_string(::getpid());
+  const std::string fresh = path + "." + std::to_string(platform::process_number());
   std::ofstream file(fresh);
   file << kept.dump(1) << '\n';
   file.close();

@@ -3,7 +3,6 @@
 #include <cxxabi.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <string>
 
@@ -11,6 +10,7 @@
 #include "backend/cpu/kernels/op_kernels.h"
 #include "backend/cpu/tiles/runner.h"
 #include "backend/cpu/tiles/tile_plan.h"
+#include "base/platform/machine.h"
 #include "base/run_watch.h"
 #include "exec/address_check.h"
 #include "exec/plan_activities.h"
@@ -23,21 +23,10 @@ using graph::Plan;
 
 namespace {
 
-/// Finds the size of the last cache that the first core has. (sysconf() says what all cores of a socket have, which
-/// may be several caches.)
-uint64_t find_cache_bytes() {
-  constexpr uint64_t kUnknown = uint64_t{32} << 20;
-  uint64_t kilobytes = 0;
-  for (const char* level : {"3", "2"}) {
-    std::ifstream file(std::string("/sys/devices/system/cpu/cpu0/cache/index") + level + "/size");
-    if (file >> kilobytes) return kilobytes << 10;  // "32768K"
-  }
-  return kUnknown;
-}
-
 uint64_t last_cache_bytes() {
-  static const uint64_t bytes = find_cache_bytes();  // an engine takes microseconds to make, the file takes more
-  return bytes;
+  constexpr uint64_t kUnknown = uint64_t{32} << 20;
+  static const uint64_t bytes = platform::last_cache_bytes();  // an engine takes microseconds to make, this takes more
+  return bytes > 0 ? bytes : kUnknown;
 }
 
 class CpuExecutable : public exec::Executable {
@@ -211,14 +200,8 @@ graph::Rates CpuBackend::prediction_rates() const {
 }
 
 std::string CpuBackend::hardware() const {
-  std::ifstream info("/proc/cpuinfo");
-  std::string model = "CPU";
-  // bounded: what the system tells of the processor
-  for (std::string line; std::getline(info, line);) {
-    if (line.rfind("model name", 0) != 0) continue;
-    model = line.substr(std::min(line.find(':') + 2, line.size()));
-    break;
-  }
+  std::string model = platform::processor_name();
+  if (model.empty()) model = "CPU";
   return model + ", " + std::to_string(pool_.size()) + " threads";
 }
 

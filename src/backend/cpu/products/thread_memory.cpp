@@ -1,12 +1,11 @@
 #include "backend/cpu/products/thread_memory.h"
 
-#include <sys/mman.h>
-
 #include <condition_variable>
 #include <mutex>
 #include <utility>
 
 #include "base/error_names.h"
+#include "base/platform/memory_pages.h"
 
 namespace tsl::cpu {
 
@@ -23,8 +22,7 @@ class Blocks {
   void* take() {
     std::unique_lock lock(mutex_);
     while (!free_) {
-      if (void* const made = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-          made != MAP_FAILED) {
+      if (void* const made = platform::take_pages(kBytes)) {
         ++count_;
         return made;
       }

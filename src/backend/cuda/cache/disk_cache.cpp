@@ -1,19 +1,20 @@
 #include "backend/cuda/cache/disk_cache.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include <fmt/format.h>
+
+#include "base/platform/file_descriptor.h"
+#include "base/platform/file_status.h"
 
 namespace tsl::cuda {
 
@@ -51,36 +52,13 @@ Digest checksum_of(const Header& header, std::span<const std::byte> payload) {
 
 // ---- Files ----
 
-/// An open file, closed at the end of a scope.
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  explicit operator bool() const { return descriptor_ >= 0; }
-  int get() const { return descriptor_; }
-  /// Closes the file. Returns whether this succeeded: some file systems report a failed write only now.
-  bool close() {
-    const int descriptor = descriptor_;
-    descriptor_ = -1;
-    return ::close(descriptor) == 0;
-  }
-
- private:
-  int descriptor_;
-};
-
-std::optional<Bytes> read_all(const File& file) {
-  struct stat info;
-  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < 0) return {};
-  if (static_cast<uint64_t>(info.st_size) > kMaxEntry) return {};
-  Bytes bytes(static_cast<size_t>(info.st_size));
+std::optional<Bytes> read_all(const platform::FileDescriptor& file) {
+  const std::optional<platform::FileStatus> found = platform::status_of(file.number());
+  if (!found || !found->is_regular || found->size > kMaxEntry) return {};
+  Bytes bytes(found->size);
   size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t got = ::read(file.get(), bytes.data() + done, bytes.size() - done);
+    const ptrdiff_t got = platform::read_some(file.number(), bytes.data() + done, bytes.size() - done);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return {};
     done += static_cast<size_t>(got);
@@ -88,22 +66,12 @@ std::optional<Bytes> read_all(const File& file) {
   return bytes;
 }
 
-bool write_all(const File& file, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t wrote = ::write(file.get(), bytes.data(), bytes.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(wrote));
-  }
-  return true;
-}
-
 /// Makes a folder and its missing parents, accessible to this user only.
 bool make_folders(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return true;
+  if (platform::make_private_folder(path) || errno == EEXIST) return true;
   const size_t slash = path.rfind('/');
   if (errno != ENOENT || slash == std::string::npos || slash == 0) return false;
-  return make_folders(path.substr(0, slash)) && (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST);
+  return make_folders(path.substr(0, slash)) && (platform::make_private_folder(path) || errno == EEXIST);
 }
 
 struct EntryFile {
@@ -194,20 +162,16 @@ DiskCache::DiskCache(const std::string& folder, std::optional<uint64_t> cap)
 
 std::string DiskCache::path_of(const Digest& key) const { return folder_ + "/" + key.text() + std::string(kSuffix); }
 
-bool DiskCache::is_trusted() const {
-  struct stat info;
-  if (stat(folder_.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return false;
-  return (info.st_uid == geteuid() || info.st_uid == 0) && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
+bool DiskCache::is_trusted() const { return platform::is_safe_folder(folder_); }
 
 std::optional<Bytes> DiskCache::find(const Digest& key) const {
   if (folder_.empty() || !is_trusted()) return {};
-  const File file(::open(path_of(key).c_str(), O_RDONLY | O_CLOEXEC));
+  const platform::FileDescriptor file = platform::open_to_read(path_of(key));
   if (!file) return {};
   const std::optional<Bytes> bytes = read_all(file);
   if (!bytes) return {};
   std::optional<Bytes> payload = decode_entry(key, *bytes);
-  if (payload) futimens(file.get(), nullptr);  // marks it as used; if that fails, it is evicted sooner
+  if (payload) platform::touch(file);  // marks it as used; if that fails, it is evicted sooner
   return payload;
 }
 
@@ -218,18 +182,18 @@ bool DiskCache::store(const Digest& key, std::span<const std::byte> payload) con
 /// Writes a file under another name, then renames it, so that it appears whole. Creates the folder if needed.
 bool DiskCache::write(const std::string& target, std::span<const std::byte> bytes) const {
   if (folder_.empty() || !make_folders(folder_) || !is_trusted()) return false;
-  std::string path = folder_ + "/" + std::string(kNewPrefix) + "XXXXXX";
-  File file(::mkostemp(path.data(), O_CLOEXEC));
+  std::string path;
+  platform::FileDescriptor file = platform::make_file_beginning_with(folder_ + "/" + std::string(kNewPrefix), path);
   if (!file) return false;
-  const bool is_written = write_all(file, bytes);
-  if (file.close() && is_written && ::rename(path.c_str(), target.c_str()) == 0) return true;
-  ::unlink(path.c_str());
+  const bool is_written = platform::write_all(file.number(), bytes.data(), bytes.size());
+  if (file.close() && is_written && std::rename(path.c_str(), target.c_str()) == 0) return true;
+  std::remove(path.c_str());
   return false;
 }
 
 uint64_t DiskCache::cap() const {
   if (cap_) return *cap_;
-  const File file(::open(path_of_cap().c_str(), O_RDONLY | O_CLOEXEC));
+  const platform::FileDescriptor file = platform::open_to_read(path_of_cap());
   const std::optional<Bytes> bytes = file && is_trusted() ? read_all(file) : std::nullopt;
   if (!bytes) return kDefaultCap;
   uint64_t cap = 0;

@@ -1,18 +1,12 @@
 #include "backend/cuda/driver/library.h"
 
-#include <dlfcn.h>
-#include <glob.h>
-#include <link.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <climits>
 #include <cstdlib>
-#include <cstring>
-#include <utility>
+#include <optional>
 
 #include "base/error_names.h"
+#include "base/platform/file_status.h"
+#include "base/platform/process.h"
 
 namespace tsl::cuda {
 
@@ -21,11 +15,6 @@ namespace {
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? std::string() : path.substr(0, slash);
-}
-
-/// Whether the library does not exist, which is expected while names are tried; any other problem is reported.
-bool says_not_there(const std::string& problem, const std::string& path) {
-  return problem.rfind(path + ": cannot open shared object file: No such file", 0) == 0;
 }
 
 // The toolkit's folder for a machine of another architecture, which holds this machine's libraries, too.
@@ -42,18 +31,6 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-/// Returns the paths that match a pattern, those of higher versions first.
-std::vector<std::string> matches(const std::string& pattern) {
-  std::vector<std::string> paths;
-  glob_t found = {};
-  if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
-    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  globfree(&found);
-  std::sort(paths.begin(), paths.end(),
-            [](const std::string& a, const std::string& b) { return strverscmp(a.c_str(), b.c_str()) > 0; });
-  return paths;
-}
-
 /// Returns where Python's packages may be: of the virtual environment, of the python3 on the PATH, of the user.
 std::vector<std::string> python_prefixes() {
   std::vector<std::string> prefixes;
@@ -65,7 +42,7 @@ std::vector<std::string> python_prefixes() {
   const std::string path = variable("PATH");
   for (size_t at = 0; at < path.size(); at = std::min(path.find(':', at), path.size()) + 1) {
     const std::string folder = path.substr(at, path.find(':', at) - at);
-    if (access((folder + "/python3").c_str(), X_OK) != 0) continue;
+    if (!platform::can_execute(folder + "/python3")) continue;
     const std::string prefix = folder_of(folder);  // PREFIX of PREFIX/bin
     add(prefix);
     if (prefix == "/usr") add("/usr/local");  // where Debian's pip installs
@@ -86,12 +63,10 @@ std::vector<std::string> program_folders() {
     folders.push_back(folder);
     folders.push_back(folder + "/../lib");
   };
-  char path[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-  if (length > 0) add(folder_of(std::string(path, static_cast<size_t>(length))));
-  Dl_info info;  // if TSL is part of a shared library: the folder of that library
-  if (dladdr(reinterpret_cast<const void*>(&program_folders), &info) && info.dli_fname && info.dli_fname[0] == '/')
-    add(folder_of(info.dli_fname));
+  add(folder_of(platform::program_path()));
+  // If TSL is part of a shared library: the folder of that library.
+  const std::string own = platform::file_of_code(reinterpret_cast<const void*>(&program_folders));
+  if (own.starts_with('/')) add(folder_of(own));
   return folders;
 }
 
@@ -105,7 +80,7 @@ std::vector<std::string> toolkit_folders(const std::string& root) {
   add_toolkit(variable("CUDA_HOME"));
   add_toolkit(variable("CUDA_PATH"));
   add_toolkit(root + "/usr/local/cuda");
-  for (const std::string& toolkit : matches(root + "/usr/local/cuda-*")) add_toolkit(toolkit);
+  for (const std::string& toolkit : platform::paths_matching(root + "/usr/local/cuda-*")) add_toolkit(toolkit);
   add_toolkit(root + "/opt/cuda");
   if (const std::string conda = variable("CONDA_PREFIX"); !conda.empty()) {
     folders.push_back(conda + "/lib");
@@ -113,7 +88,7 @@ std::vector<std::string> toolkit_folders(const std::string& root) {
   }
   for (const std::string& prefix : python_prefixes()) {
     for (const char* packages : {"site-packages", "dist-packages"})
-      for (const std::string& folder : matches(prefix + "/lib/python3*/" + packages + "/nvidia/*/lib"))
+      for (const std::string& folder : platform::paths_matching(prefix + "/lib/python3*/" + packages + "/nvidia/*/lib"))
         folders.push_back(folder);
   }
   return folders;
@@ -163,9 +138,8 @@ void check_major(const Library& library, int major, int driver_version) {
 std::string search_state() {
   std::string state;
   const auto add_file = [&](const std::string& path) {
-    struct stat info;
-    if (stat(path.c_str(), &info) == 0)
-      state += fmt::format("{} {} {}\n", path, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+    if (const std::optional<platform::FileStatus> found = platform::status_of(path))
+      state += fmt::format("{} {} {}\n", path, found->seconds, found->nanoseconds);
   };
   const char* linker_path = std::getenv("LD_LIBRARY_PATH");
   state += fmt::format("{}\n", linker_path ? linker_path : "");
@@ -194,34 +168,18 @@ Library::Library(const std::vector<std::string>& names, std::string_view missing
 }
 
 bool Library::open(const std::string& path, std::vector<std::string>& problems) {
-  // Lazy binding, because NVRTC and cuBLASLt have very many symbols. The libraries are never unloaded, because each
-  // unloading leaks what they have allocated.
-  handle_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
-  if (!handle_) {
-    const char* problem = dlerror();
-    if (problem && !says_not_there(problem, path)) problems.emplace_back(problem);
+  // Lazy binding, because NVRTC and cuBLASLt have very many symbols.
+  opened_ = platform::DynamicLibrary(path, platform::DynamicLibrary::Binding::lazy);
+  if (!opened_) {
+    const std::string problem = platform::loading_problem();
+    // That a name does not exist is expected while names are tried.
+    if (!problem.empty() && !platform::says_no_such_library(problem, path)) problems.push_back(problem);
     return false;
   }
-  name_ = path;
-  link_map* map = nullptr;
-  if (dlinfo(handle_, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name && map->l_name[0]) name_ = map->l_name;
+  name_ = opened_.path();
+  if (name_.empty()) name_ = path;
   return true;
 }
-
-Library::Library(Library&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)), name_(std::move(other.name_)) {}
-
-Library& Library::operator=(Library&& other) noexcept {
-  std::swap(handle_, other.handle_);
-  std::swap(name_, other.name_);
-  return *this;
-}
-
-Library::~Library() {
-  if (handle_) dlclose(handle_);
-}
-
-void* Library::find(const char* function) const { return handle_ ? dlsym(handle_, function) : nullptr; }
 
 void* Library::function(const char* function) const {
   void* address = find(function);

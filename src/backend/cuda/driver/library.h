@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/platform/dynamic_library.h"
+
 namespace tsl::cuda {
 
 /// A shared library, open during the object's lifetime. Movable.
@@ -15,12 +17,9 @@ class Library {
   /// dynamic linker looks, then in toolkit_folders(). If none opens, fails (device) with `missing`, which says what is
   /// missing and what to do.
   Library(const std::vector<std::string>& names, std::string_view missing);
-  Library(Library&& other) noexcept;
-  Library& operator=(Library&& other) noexcept;
-  ~Library();
 
   /// Returns the function's address, or null if the library does not have it.
-  void* find(const char* function) const;
+  void* find(const char* function) const { return opened_.find(function); }
   /// As find(), but fails (device) if there is no such function, since the library is too old.
   void* function(const char* function) const;
   /// Returns the path of the file, as reported by the dynamic linker.
@@ -29,7 +28,7 @@ class Library {
  private:
   bool open(const std::string& path, std::vector<std::string>& problems);
 
-  void* handle_ = nullptr;
+  platform::DynamicLibrary opened_;
   std::string name_;
 };
 

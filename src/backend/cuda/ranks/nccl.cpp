@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error_names.h"
+#include "base/platform/process.h"
 
 namespace tsl::cuda {
 
@@ -25,7 +26,7 @@ Nccl::Nccl()
   check(ncclGetVersion(&version_), "telling its version");
   if (version_ < kOldestNccl) fail(ErrorName::library_unusable, "{} is older than NCCL 2.18", library_.name());
   // A program that uses multicast can put the GPUs of a shared host out of service.
-  setenv("NCCL_NVLS_ENABLE", "0", 1);
+  platform::set_variable("NCCL_NVLS_ENABLE", "0");
 }
 
 std::string Nccl::version() const {

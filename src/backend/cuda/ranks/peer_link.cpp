@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <vector>
 
 #include "backend/cuda/ranks/agreement.h"
 #include "base/error_names.h"
+#include "base/platform/machine.h"
 
 namespace tsl::cuda {
 
@@ -234,14 +234,6 @@ int channels_for(int multiprocessors, int ranks) {
   return channels;
 }
 
-/// Returns the number that the running system has drawn when it started.
-std::string host_number() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string text;
-  std::getline(file, text);
-  return text;
-}
-
 }  // namespace
 
 CudaKernel peer_exchange_kernel() {
@@ -266,7 +258,7 @@ CudaKernel peer_sum_kernel(std::string_view dtype) {
 std::unique_ptr<world::RankLink> link_by_memory(Gpu& gpu, world::Ranks& ranks, std::string& missing) {
   Introduction own;
   own.multiprocessors = gpu.device.properties().multiprocessors;
-  const std::string host = host_number();
+  const std::string host = platform::boot_name();
   host.copy(own.host, sizeof own.host - 1);
   const auto share = [&] {
     std::vector<Introduction> all;
