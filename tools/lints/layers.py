@@ -1,7 +1,8 @@
 """Checks that src/ is built as cmake/rooms.txt says.
 
-No include points to a room that the including one may not use, no folder has more than 40 files, nothing below engine/
-names the class Engine, and every .cpp has a header: of its name, of the class it implements, or of its family.
+No include points to a room that the including one may not use, or out of base/platform to a header of the operating
+system. No folder has more than 40 files, nothing below engine/ names the class Engine, and every .cpp has a header: of
+its name, of the class it implements, or of its family.
 """
 import fnmatch
 import re
@@ -11,6 +12,13 @@ from pathlib import Path
 MOST_FILES = 40
 CODE = {".cpp", ".h", ".cuh", ".def"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
+PLATFORM = "base/platform"
+SYSTEM_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*<([^>]+)>', re.M)
+# What POSIX, Linux, macOS and Windows have beside the library of C++. <cerrno> is of C++; <csignal> declares sigaction().
+SYSTEM = re.compile(r"""(?:sys|linux|asm|arpa|net|netinet|mach|mach-o)/.*|(?:windows|winsock2|io|process|direct)\.h|csignal|
+    (?:aio|dirent|dlfcn|elf|execinfo|fcntl|fnmatch|ftw|getopt|glob|grp|ifaddrs|langinfo|libgen|link|locale|malloc|mqueue|
+    netdb|poll|pthread|pwd|regex|sched|semaphore|signal|spawn|strings|syslog|termios|ucontext|unistd|utime|wordexp)\.h""",
+                    re.X)
 # Comments, strings and characters: a name in them is no use of what it names. A quote between digits separates them.
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.S)
 
@@ -22,18 +30,22 @@ def folders_of(pattern, src, rooms):
 
 
 def read_rooms(path, src):
-    """Gives {room: the rooms it may use, itself included} in the layout's order, and {pattern: header} of families."""
-    rooms, families = {}, {}
+    """Gives {room: the rooms it may use, itself included} in the layout's order, {pattern: header} of families, and
+    {file: headers of the system that it may include}."""
+    rooms, families, systems = {}, {}, {}
     for number, line in enumerate(path.read_text().splitlines(), 1):
         line = line.split("#")[0].strip()
         if not line:
             continue
         left, colon, right = line.partition(":")
         left = left.split()
-        if not colon or len(left) not in (1, 2) or (len(left) == 2 and left[0] != "family"):
-            sys.exit(f"{path}:{number}: not 'room: rooms' or 'family pattern: header'")
+        if not colon or len(left) not in (1, 2) or (len(left) == 2 and left[0] not in ("family", "system")):
+            sys.exit(f"{path}:{number}: not 'room: rooms', 'family pattern: header' or 'system file: headers'")
         if len(left) == 2:
-            families[left[1]] = right.strip()
+            if left[0] == "family":
+                families[left[1]] = right.strip()
+            else:
+                systems[left[1]] = right.split()
             continue
         unknown = [used for used in right.split() if used not in rooms]
         if unknown:
@@ -41,7 +53,7 @@ def read_rooms(path, src):
         names = folders_of(left[0], src, rooms) if "*" in left[0] else left
         for name in names:
             rooms[name] = {name}.union(*(rooms[used] for used in right.split()))
-    return rooms, families
+    return rooms, families, systems
 
 
 def room_of(name, rooms):
@@ -55,8 +67,8 @@ def class_name(stem):
 
 
 class Checker:
-    def __init__(self, src, rooms, families):
-        self.src, self.rooms, self.families = src, rooms, families
+    def __init__(self, src, rooms, families, systems):
+        self.src, self.rooms, self.families, self.systems = src, rooms, families, systems
         self.problems = []
         self.texts = {
             str(path.relative_to(src)): path.read_text()
@@ -73,6 +85,22 @@ class Checker:
             used = room_of(include[1], self.rooms)
             if used and used not in self.rooms[room]:
                 self.report(name, f"{room} may not use {used}: {include[1]}", include.start())
+
+    def check_system(self, name, room):
+        if room == PLATFORM:
+            return
+        allowed = set(self.systems.get(name, ()))
+        for include in SYSTEM_INCLUDE.finditer(self.texts[name]):
+            if SYSTEM.fullmatch(include[1]) and include[1] not in allowed:
+                self.report(name, f"a header of the system outside {PLATFORM}: {include[1]}", include.start())
+
+    def check_exceptions(self):
+        """Finds exceptions that nothing needs any more."""
+        for name, headers in self.systems.items():
+            included = {include[1] for include in SYSTEM_INCLUDE.finditer(self.texts.get(name, ""))}
+            for header in headers:
+                if header not in included:
+                    self.problems.append(f"{self.src.name}/{name}: may include {header}, and does not")
 
     def check_engine(self, name, room):
         order = list(self.rooms)
@@ -110,6 +138,7 @@ class Checker:
             folder = name.rpartition("/")[0]
             counts[folder] = counts.get(folder, 0) + 1
             self.check_includes(name, room)
+            self.check_system(name, room)
             self.check_engine(name, room)
             if name.endswith(".cpp") and not self.has_header(name, room):
                 self.report(name, "has no header of its name, class or family")
@@ -119,6 +148,7 @@ class Checker:
         for folder, count in counts.items():
             if count > MOST_FILES:
                 self.problems.append(f"{self.src.name}/{folder}: {count} files, and {MOST_FILES} are the most")
+        self.check_exceptions()
         for pattern in self.families:
             if not any(fnmatch.fnmatch(name, pattern) for name in self.texts):
                 self.problems.append(f"a family without files: {pattern}")
@@ -127,8 +157,8 @@ class Checker:
 
 def main():
     root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    rooms, families = read_rooms(root / "cmake/rooms.txt", root / "src")
-    checker = Checker(root / "src", rooms, families)
+    rooms, families, systems = read_rooms(root / "cmake/rooms.txt", root / "src")
+    checker = Checker(root / "src", rooms, families, systems)
     if not rooms or not checker.texts:
         sys.exit("layers: there are no rooms or no sources to check")
     problems = checker.check()

@@ -68,7 +68,7 @@ def problems_of(archives, rooms):
 
 def main():
     root, build, nm = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    rooms, _ = read_rooms(root / "cmake/rooms.txt", root / "src")
+    rooms, *_ = read_rooms(root / "cmake/rooms.txt", root / "src")
     archives = archives_of(build, rooms, nm)
     if not archives:
         sys.exit(f"no libraries in {build}/src")

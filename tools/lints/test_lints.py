@@ -166,6 +166,15 @@ src/vm: 41 files, and 40 are the most
         (self.root / "src/vm/opx.cpp").unlink()
         self.assertIn("src/stub/stub.h:2: stub may not use vm: vm/ops.h\n", self.run_lint(layers)[0])
 
+    def test_finds_headers_of_the_system(self):
+        self.write("cmake/rooms.txt", "base/platform:\nbase: base/platform\nvm: base\nengine: vm\n"
+                   "family vm/op*.cpp: vm/ops.h\nsystem vm/ops.h: poll.h sched.h  # why\n")
+        self.write("src/base/platform/files.h", "#include <unistd.h>\n")
+        self.write("src/vm/ops.h", "#include <poll.h>\n#include <cerrno>\n#include <zip.h>\n# include <sys/stat.h>\n")
+        self.assertEqual(self.run_lint(layers), ("""src/vm/ops.h:4: a header of the system outside base/platform: sys/stat.h
+src/vm/ops.h: may include sched.h, and does not
+""", True))
+
     def test_fails_for_a_room_without_files(self):
         self.write("cmake/rooms.txt", "base:\nvm: base\nengine: vm\nattic:\n")
         self.assertIn("src/attic: a room of the table without files", self.run_lint(layers)[0])
