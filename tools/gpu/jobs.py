@@ -25,6 +25,7 @@ MODELS = ("resnet18", "mobilenet_v2", "densenet121", "vit_tiny", "unet", "lstm",
 # counts. `{stem}` is the file's name without folders and ending.
 AREAS = (
     ("src/backend/cuda/libraries/", "backend_cuda matrix models"),
+    ("src/backend/cuda/kernels/", "backend_cuda matrix models random"),
     ("src/backend/cuda/", "backend_cuda matrix random"),
     ("src/backend/", "matrix"),
     ("src/graph/", "jit random models"),

@@ -20,7 +20,7 @@ _EDITORS = "what formats and colours a source, for its author"
 BOUNDED = {
     "src/backend/cpu/isa/": _BLOCKS,
     "src/backend/cpu/tiles/": "the steps of a kernel's plan, and tiles of fixed extents, between which the thread pool polls",
-    **dict.fromkeys(("src/backend/cpu/libraries/" + each for each in ("attention", "convolution")), _BLOCKS),
+    **dict.fromkeys(("src/backend/cpu/kernels/" + each for each in ("attention", "convolution")), _BLOCKS),
     "src/backend/cpu/products": _BLOCKS,
     "src/backend/cpu/libraries/lapack": "what stands around a call of LAPACK, for which TimeModel answers",
     "src/backend/cpu/threads": "waits for threads, each of which polls",

@@ -238,7 +238,7 @@ class Polls(Case):
 
     def test_loops_over_parts_of_plans_and_in_named_files_need_no_poll(self):
         loop = "void f() {\n  for (const Tensor& each : operands) g(each);\n}\n"
-        for name, is_found in (("src/io/b.cpp", True), ("src/exec/b.cpp", True), ("src/backend/cpu/libraries/b.cpp", True),
+        for name, is_found in (("src/io/b.cpp", True), ("src/exec/b.cpp", True), ("src/backend/cpu/kernels/b.cpp", True),
                                ("src/backend/cpu/isa/b.cpp", False), ("src/graph/b.cpp", False)):
             self.write("src/syntax/a.cpp", "void f() {\n  for (const auto& kernel : plan.kernels) g(kernel);\n}\n")
             self.write(name, loop)
