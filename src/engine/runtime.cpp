@@ -612,7 +612,14 @@ void EngineRuntime::end_start_up() {
 
 std::string_view EngineRuntime::no_kernel(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs) {
   const std::string_view why = devices_.at(device_of(operands)).no_kernel(op, operands, attrs);
-  if (!why.empty() && trace() && logs("plan")) {
+  if (why.empty()) return why;
+  if (!trace_observers_.empty()) {
+    const Origin here = origin();
+    const jit::CompositionNote note{op.name, why, here.span, here.is_backward};
+    if (trace()) trace()->notify_composition(note);
+    else trace_observers_.each([&](jit::TraceObserver& observer) { observer.on_composition(nullptr, note); });
+  }
+  if (trace() && logs("plan")) {
     const Span call = location().span;
     log("plan", fmt::format("{} at {} is made by its definition: {}", op.name,
                             call.valid() ? context_.sources().location(call) : "?", why));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/source.h"
@@ -60,6 +61,14 @@ struct SegmentNote {
   static constexpr uint32_t kNoPlans = ~0u;
 };
 
+/// A call that its op's definition makes.
+struct CompositionNote {
+  std::string_view op;
+  std::string_view reason;  // as Ops::no_kernel() says it
+  Span span;                // of the call
+  bool is_backward = false;
+};
+
 /// A graph that is about to be compiled.
 struct SpecialisationNote {
   std::string name;    // "step:12#0"
@@ -81,6 +90,8 @@ class TraceObserver {
   virtual void on_abort(const RegionNote&, const std::string& /*reason*/, Span, uint32_t /*calls*/) {}
   /// Called once for each reason why calls of a function with @compile do not run as compiled code.
   virtual void on_limit(const RegionNote&, const std::string& /*reason*/, Span) {}
+  /// Called for each call that other ops make in its place, before they are recorded. Null: outside of regions.
+  virtual void on_composition(const RegionNote*, const CompositionNote&) {}
   virtual void on_specialisation(const RegionNote&, const SpecialisationNote&) {}
   /// Called when the code of a region is freed: another one may have the same address later.
   virtual void on_forgotten(const void* /*declaration*/) {}

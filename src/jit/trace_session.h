@@ -167,6 +167,8 @@ class TraceSession {
   /// Called before an op is recorded that may fail on its elements. Ends a segment with sums over ranks: they must not
   /// be made again when the code is interpreted that has failed.
   void end_sums();
+  /// Tells observers of a call that its op's definition makes.
+  void notify_composition(const CompositionNote& note) const;
   /// Copies a tensor to another device; the copy is contiguous.
   Tensor move(const Tensor& tensor, Device device);
   /// Called for every view that is made.

@@ -95,6 +95,12 @@ void TraceSession::notify_segment(SegmentNote note) const {
   tracing_.observers->each([&](TraceObserver& o) { o.on_segment(region, note); });
 }
 
+void TraceSession::notify_composition(const CompositionNote& note) const {
+  if (!tracing_.observed()) return;
+  const RegionNote region = region_.note(context_);
+  tracing_.observers->each([&](TraceObserver& o) { o.on_composition(&region, note); });
+}
+
 /// Lets observers see the plans of a segment that is not on the path yet.
 void TraceSession::watch_plans(Segment& segment) const {
   SymbolNames names(context_.sources());

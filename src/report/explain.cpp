@@ -105,6 +105,7 @@ void write_summary(ExplainWriter& to, const Recording& recording, const Regions&
     to.line(0, fmt::format("outside regions: {} for single ops", plural(recording.eager_plans, "plan")));
   to.list(1, recording.eager_kernels, to.limits().list,
           [&](const KernelRecord& kernel) { return kernel_text(to, kernel); });
+  to.list(1, recording.compositions, to.limits().list, composition_text);
   if (!recording.counters.empty()) to.line(0, recording.counters);
 }
 

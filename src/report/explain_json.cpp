@@ -23,6 +23,7 @@ Json json_of(const AbortRecord& abort);
 Json json_of(const LimitRecord& limit);
 Json json_of(const TraceRecord& trace);
 Json json_of(const SegmentRecord& segment);
+Json json_of(const CompositionRecord& composition);
 Json json_of(const GroupRecord& group);
 Json json_of(const MissedFusion& missed);
 Json json_of(const RecomputeRecord& recompute);
@@ -70,6 +71,10 @@ Json json_of(const GroupRecord& group) {
 
 Json json_of(const MissedFusion& missed) {
   return {{"producer", json_of(missed.producer)}, {"consumer", json_of(missed.consumer)}, {"reason", missed.reason}};
+}
+
+Json json_of(const CompositionRecord& composition) {
+  return {{"op", json_of(composition.op)}, {"reason", composition.reason}, {"calls", composition.calls}};
 }
 
 Json json_of(const RecomputeRecord& recompute) {
@@ -177,6 +182,7 @@ Json json_of(const RegionRecord& region) {
       {"profile", json_of(region.times)},
       {"traces", list_of(region.traces)},
       {"segments", list_of(region.segments)},
+      {"compositions", list_of(region.compositions)},
       {"specialisations", list_of(region.specialisations)}};
 }
 
@@ -213,6 +219,7 @@ std::string explain_json(const Recording& recording, bool with_texts) {
            {"compiles", recording.compiles},
            {"eager_plans", recording.eager_plans},
            {"eager_kernels", list_of(recording.eager_kernels)},
+           {"compositions", list_of(recording.compositions)},
            {"counters", recording.counters},
            {"regions", list_of(recording.regions)}};
   if (with_texts) add_texts(out, recording);

@@ -56,6 +56,12 @@ void write_segments(ExplainWriter& to, const RegionRecord& region) {
   if (region.segments.size() > most) to.more(2, region.segments.size() - most);
 }
 
+void write_compositions(ExplainWriter& to, const RegionRecord& region) {
+  if (region.compositions.empty()) return;
+  to.line(1, to.blue("compositions"));
+  to.list(2, region.compositions, to.limits().segments, composition_text);
+}
+
 void write_memory(ExplainWriter& to, const MemoryRecord& memory) {
   std::string text =
       fmt::format("memory: inputs {}, outputs {}", bytes_text(memory.inputs), bytes_text(memory.outputs));
@@ -172,6 +178,11 @@ void write_specialisations(ExplainWriter& to, const RegionRecord& region) {
 
 }  // namespace
 
+std::string composition_text(const CompositionRecord& composition) {
+  return fmt::format("{} is made of other ops, {}: {}", to_string(composition.op), plural(composition.calls, "time"),
+                     composition.reason);
+}
+
 std::string share_text(double share) {
   constexpr double kLeast = 0.0005;
   return share < kLeast ? "" : fmt::format("; {:.1f} % of the run", 100 * share);
@@ -197,6 +208,7 @@ void write_region(ExplainWriter& to, const RegionRecord& region) {
                          to_string(region.location), tier_of(region), share_text(region.times.share)));
   write_traces(to, region);
   write_segments(to, region);
+  write_compositions(to, region);
   write_specialisations(to, region);
 }
 

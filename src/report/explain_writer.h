@@ -84,6 +84,9 @@ std::string plural(uint64_t count, const char* noun);
 /// Adds what is known of a region: traces, segments and specialisations.
 void write_region(ExplainWriter& to, const RegionRecord& region);
 
+/// Describes calls that other ops make in their place: "conv (net.tsl:4) is made of other ops, 2 times: no kernel".
+std::string composition_text(const CompositionRecord& composition);
+
 /// Formats a share of the run: "; 12.3 % of the run"; "" if it is unknown, or very small.
 std::string share_text(double share);
 

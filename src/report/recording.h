@@ -136,6 +136,15 @@ struct MissedFusion {
   uint32_t from = 0, into = 0;  // the groups, by number
 };
 
+/// Calls of an op at one line that its definition makes: other ops run in their place.
+struct CompositionRecord {
+  OpRecord op;
+  std::string reason;  // why no kernel runs them
+  uint64_t calls = 0;  // in traces, and without compiled code
+
+  bool is_like(const CompositionRecord& other) const { return op == other.op && reason == other.reason; }
+};
+
 /// What recompute() decided about an op.
 struct RecomputeRecord {
   OpRecord op;
@@ -212,6 +221,7 @@ struct RegionRecord {
   std::vector<LimitRecord> limits;
   std::vector<TraceRecord> traces;
   std::vector<SegmentRecord> segments;
+  std::vector<CompositionRecord> compositions;
   std::vector<SpecialisationRecord> specialisations;
 };
 
@@ -224,12 +234,13 @@ struct SourceRecord {
 struct Recording {
   std::vector<RegionRecord> regions;  // in the order of their first calls
   std::vector<SourceRecord> sources;
-  std::string compiles;                     // what was to be compiled: "all", "annotated" or "nothing"
-  std::string why_not;                      // why nothing is compiled; "": something may be
-  uint32_t eager_plans = 0;                 // compiled for ops outside regions
-  std::vector<KernelRecord> eager_kernels;  // of these ops, the one that took most time first, if that was profiled
-  std::string cache_key;                    // what compiled code depends on besides the program, a line each
-  std::string counters;                     // of the device after the run
+  std::string compiles;                         // what was to be compiled: "all", "annotated" or "nothing"
+  std::string why_not;                          // why nothing is compiled; "": something may be
+  uint32_t eager_plans = 0;                     // compiled for ops outside regions
+  std::vector<KernelRecord> eager_kernels;      // of these ops, the one that took most time first, if that was profiled
+  std::vector<CompositionRecord> compositions;  // outside regions
+  std::string cache_key;                        // what compiled code depends on besides the program, a line each
+  std::string counters;                         // of the device after the run
 };
 
 }  // namespace tsl::report

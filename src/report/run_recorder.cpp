@@ -119,6 +119,14 @@ void RunRecorder::on_limit(const jit::RegionNote& region, const std::string& rea
   region_of(region).limits.push_back({reason, location_of(at)});
 }
 
+void RunRecorder::on_composition(const jit::RegionNote* region, const jit::CompositionNote& note) {
+  std::vector<CompositionRecord>& to = region ? region_of(*region).compositions : recording_.compositions;
+  CompositionRecord record{{std::string(note.op), location_of(note.span), note.is_backward}, std::string(note.reason)};
+  auto known = std::find_if(to.begin(), to.end(), [&](const auto& each) { return each.is_like(record); });
+  if (known == to.end()) known = to.insert(to.end(), std::move(record));
+  ++known->calls;
+}
+
 void RunRecorder::on_specialisation(const jit::RegionNote& region, const jit::SpecialisationNote& note) {
   RegionRecord& to = region_of(region);
   current_region_ = index_.at(region.declaration);

@@ -34,6 +34,7 @@ class RunRecorder final : public exec::PlanObserver, public jit::TraceObserver {
   void on_segment(const jit::RegionNote& region, const jit::SegmentNote& segment) override;
   void on_abort(const jit::RegionNote& region, const std::string& reason, Span at, uint32_t calls) override;
   void on_limit(const jit::RegionNote& region, const std::string& reason, Span at) override;
+  void on_composition(const jit::RegionNote* region, const jit::CompositionNote& note) override;
   void on_specialisation(const jit::RegionNote& region, const jit::SpecialisationNote& note) override;
   void on_forgotten(const void* declaration) override;
 

@@ -44,6 +44,43 @@ class Recorded : public Session {
 
 }  // namespace
 
+TEST_CASE("calls that other ops make are named with their line and the reason", "[report]") {
+  const std::string program =
+      "@compile\nfn f(x) {\n"
+      "  let y = conv(x, x)\n"
+      "  return y + conv(x, x)\n}\n"
+      "for i in 0..2 { f(ones([1, 1, 3])) }\n"
+      "let wide = ones([1, 2, 300])\n"
+      "for i in 0..3 { attention(wide, wide, wide) }\n"
+      "let g = grad(fn(x) = sum(conv_transpose(x, ones([1, 1, 1]), [3])))(ones([1, 1, 3]))\n";
+  setenv("TSL_KERNELS", "conv:definition", 1);
+  Recorded run(program);
+  unsetenv("TSL_KERNELS");
+  const std::string text = run.text(), forced = "TSL_KERNELS names another one",
+                    wide = "with many columns, products with scores in memory are faster";
+  INFO(text);
+  const std::vector<CompositionRecord>& inside = run.region("f:2").compositions;
+  REQUIRE(inside.size() == 2);
+  for (size_t i = 0; i < inside.size(); ++i) {
+    CHECK(to_string(inside[i].op) == (i == 0 ? "conv (test.tsl:3)" : "conv (test.tsl:4)"));
+    CHECK(inside[i].reason == forced);
+    CHECK(inside[i].calls == 1);
+  }
+  const std::vector<CompositionRecord>& outside = run.recording().compositions;
+  REQUIRE(outside.size() == 2);
+  CHECK(to_string(outside[0].op) == "attention (test.tsl:8)");
+  CHECK(outside[0].reason == wide);
+  CHECK(outside[0].calls == 3);
+  CHECK(to_string(outside[1].op) == "conv (backward of test.tsl:9)");
+  CHECK(contains(text, "    conv (test.tsl:3) is made of other ops, 1 time: " + forced));
+  CHECK(contains(text, "  attention (test.tsl:8) is made of other ops, 3 times: " + wide));
+  const auto json = nlohmann::json::parse(explain_json(run.recording()));
+  CHECK(json["regions"][0]["compositions"][1]["op"]["location"]["line"] == 4);
+  CHECK(json["compositions"][0]["reason"] == wide);
+  Recorded usual(program);
+  CHECK(usual.region("f:2").compositions.empty());
+}
+
 TEST_CASE("each host read that splits a region is named with its line and with the op it reads", "[report]") {
   Recorded run(
       "@compile\nfn f(x) {\n"
