@@ -85,8 +85,8 @@ Value str_builtin(Context& context, Args args) {
 Value repr_builtin(Context& context, Args args) {
   return is_known(context, args[0]) ? make_string(to_repr(context, args[0])) : lazy_string_of(args[0], kReprSpec);
 }
-Value type_builtin(Context& context, Args args) {
-  return make_string(is_complex_dtype(context, args[0]) ? "dtype" : type_name(args[0]));
+Value type_builtin(Context&, Args args) {
+  return make_string(is_complex_dtype(args[0]) ? "dtype" : type_name(args[0]));
 }
 
 Value complex_of_builtin(Context& context, Args args) {

@@ -10,6 +10,7 @@
 #include "bytecode/liveness.h"
 #include "syntax/tree_walk.h"
 #include "value/builtin.h"
+#include "value/numbers.h"
 
 namespace tsl {
 
@@ -56,6 +57,7 @@ std::unique_ptr<Proto> FunctionCompiler::run() {
   proto_->is_module = function_.is_module;
   proto_->is_internal = module_.options.is_internal;
   proto_->is_library = module_.options.is_library;
+  proto_->is_dtype = proto_->is_library && proto_->name && complex_part_named(*proto_->name);
   proto_->reals = module_.reals;
   if (proto_->is_library) proto_->work = work_of(module_.options, proto_->display_name());
   variable_slots_.resize(function_.variables.size());

@@ -142,7 +142,7 @@ std::string text_of_leaf(Context& context, const Value& value, Extent extent) {
     }
     case Tag::function: {
       const std::string name = value.as<Function>().info->display_name();
-      return is_complex_dtype(context, value) ? name : fmt::format("<function {}>", name);
+      return is_complex_dtype(value) ? name : fmt::format("<function {}>", name);
     }
     case Tag::builtin: return fmt::format("<function {}>", value.as<BuiltinFunction>().builtin->name);
     case Tag::module: return fmt::format("<module {}>", value.as<Module>().name);
@@ -259,14 +259,6 @@ void add_string(TextBuilder& to, Context& context, const Value& value) {
   } else {
     add_value(to, context, value);
   }
-}
-
-bool is_complex_dtype(Context& context, const Value& value) {
-  if (!value.is(Tag::function)) return false;
-  const Name name = value.as<Function>().info->name;
-  if (!name || !complex_part_named(*name)) return false;
-  const Value* const dtype = context.builtins().find(name);
-  return dtype && dtype->is(Tag::function) && &dtype->as<Function>() == &value.as<Function>();
 }
 
 std::string to_string(Context& context, const Value& value) {

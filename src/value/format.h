@@ -18,8 +18,6 @@ std::string to_string(Context&, const Value& value);
 void add_string(TextBuilder&, Context&, const Value& value);
 /// Formats a value as inside a container: strings are quoted.
 std::string to_repr(Context&, const Value& value);
-/// Whether the value is c64 or c128, the dtypes of complex tensors, which are functions of the prelude.
-bool is_complex_dtype(Context&, const Value& value);
 /// Returns a text in quotes, with escapes.
 std::string quoted(const std::string& text);
 /// Formats f"{v:spec}": std::format's specs for numbers and strings; one-element tensors format as their element.

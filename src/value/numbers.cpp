@@ -6,6 +6,7 @@
 #include "value/builtin.h"
 #include "value/context.h"
 #include "value/runtime.h"
+#include "value/signature.h"
 
 namespace tsl {
 
@@ -104,6 +105,8 @@ Value apply_scalar(ScalarOp op, const Value& a, const Value& b) {
 }
 
 // ---- Complex numbers and tensors -----------------------------------------------------------------------------------
+
+bool is_complex_dtype(const Value& value) { return value.is(Tag::function) && value.as<Function>().info->is_dtype; }
 
 std::string_view complex_name_of(DType part) { return part == DType::f64 ? "c128" : "c64"; }
 

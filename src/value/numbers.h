@@ -52,6 +52,8 @@ Value apply_scalar(ScalarOp op, const Value& a, const Value& b);
 
 /// Whether the value is a complex tensor, not a number.
 inline bool is_complex_tensor(const Value& v) { return is_complex(v) && v.as<Record>().values[0].is(Tag::tensor); }
+/// Whether the value is c64 or c128, the dtypes of complex tensors, which are functions of the prelude.
+bool is_complex_dtype(const Value& value);
 /// Returns the name of complex numbers whose parts have this dtype: "c64" for f32, "c128" for f64.
 std::string_view complex_name_of(DType part);
 /// Returns the dtype of the parts of complex numbers of that name; nothing if none are called so.

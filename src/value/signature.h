@@ -22,6 +22,7 @@ struct ValueKind {
   const char* name;
   uint32_t tags;               // values with these tags fit, whatever they hold (tag_bit())
   bool (*fits)(const Value&);  // whether a value with another tag fits; null: it does not
+  uint32_t others = 0;         // the tags of the values that `fits` may accept
 };
 /// Returns the kind of that name, such as "int" or "integers"; null if there is none.
 const ValueKind* kind_named(std::string_view name);
@@ -120,6 +121,7 @@ struct FunctionInfo {
   std::string doc;
   Span span;  // of the declaration
   bool is_module = false;
+  bool is_dtype = false;  // c64 and c128 of the prelude: see is_complex_dtype()
   Signature signature;
   /// Returns the name for messages: "f", "<main>" or "<lambda>".
   std::string display_name() const;

@@ -57,7 +57,7 @@ std::string value_text(Context& context, const Value& value, size_t depth = 0) {
   if (depth > kMaxValueText) return "…";
   if (value.is(Tag::tensor)) return describe(value.tensor());
   if (const Tensor re = tensor_of(value)) return describe_complex(re);
-  if (is_complex_dtype(context, value)) return *value.as<Function>().info->name;
+  if (is_complex_dtype(value)) return *value.as<Function>().info->name;
   if (type_tag(value) == Tag::string) return quoted(to_string(context, value));
   if (value.is(Tag::dtype)) return std::string(name_of(value.dtype()));
   if (value.is(Tag::nil)) return "nil";
@@ -85,7 +85,7 @@ std::string describe(Context& context, const Value& value) {
     text = text.substr(0, end) + "…";
   }
   if (tensor_of(value) || text == type_name(value)) return text;
-  return fmt::format("{} {}", is_complex_dtype(context, value) ? "the complex dtype" : type_name(value), text);
+  return fmt::format("{} {}", is_complex_dtype(value) ? "the complex dtype" : type_name(value), text);
 }
 
 /// Where a part lies in the value that holds it: an item of a list, a field of a record, or the value of a map's key.

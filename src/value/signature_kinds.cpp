@@ -45,19 +45,19 @@ constexpr ValueKind kKinds[] = {
     {"tuple", bits(Tag::tuple), nullptr},
     {"record", bits(Tag::record), nullptr},
     {"map", bits(Tag::map), nullptr},
-    {"complex", 0, is_complex},
+    {"complex", 0, is_complex, bits(Tag::record)},
     {"fn", kFunctions, nullptr},
     {"function", kFunctions, nullptr},
     {"range", bits(Tag::range), nullptr},
     {"module", bits(Tag::module), nullptr},
-    {"dtype", bits(Tag::dtype), nullptr},
-    {"tensor", bits(Tag::tensor), is_complex},
+    {"dtype", bits(Tag::dtype), is_complex_dtype, bits(Tag::function)},
+    {"tensor", bits(Tag::tensor), is_complex, bits(Tag::record)},
     {"any", ParameterInfo::kAnyTag, nullptr},
     {"number", kNumbers, nullptr},
-    {"array", kArrays, is_complex},
+    {"array", kArrays, is_complex, bits(Tag::record)},
     {"iterable", kStrings | bits(Tag::list, Tag::tuple, Tag::record, Tag::map, Tag::range, Tag::tensor), nullptr},
-    {"integer", bits(Tag::integer), fits_integer},
-    {"integers", bits(Tag::integer), fits_integers},
+    {"integer", bits(Tag::integer), fits_integer, bits(Tag::tensor)},
+    {"integers", bits(Tag::integer), fits_integers, bits(Tag::tensor, Tag::list, Tag::tuple)},
 };
 
 }  // namespace
@@ -73,7 +73,7 @@ namespace {
 
 /// Returns the tags of the values that may fit an alternative.
 uint32_t tags_of(const TypeAlternative& type) {
-  if (type.kind) return type.kind->fits ? ParameterInfo::kAnyTag : type.kind->tags;
+  if (type.kind) return type.kind->tags | type.kind->others;
   if (type.text) return kStrings;
   if (type.foreign) return bits(Tag::foreign);
   if (type.is_complex) return bits(Tag::record);

@@ -4,9 +4,11 @@
 #include <vector>
 
 #include "base/count_work.h"
+#include "base/error_names.h"
 #include "value/builtin.h"
 #include "value/context.h"
 #include "value/format.h"
+#include "value/hints.h"
 #include "value/numbers.h"
 #include "vm/indexing.h"
 
@@ -30,6 +32,12 @@ constexpr std::string_view kOfReals[] = {
     "kaiser", "linspace", "logspace", "one_hot", "ones", "rfftfreq", "tri",    "zeros",
 };
 
+/// The functions that make tensors of lists of complex numbers, besides those above.
+constexpr std::string_view kOfLists[] = {"concat", "stack", "tensor", "to"};
+
+bool is_of_lists(std::string_view name) {
+  return std::find(std::begin(kOfLists), std::end(kOfLists), name) != std::end(kOfLists);
+}
 bool is_by_parts(std::string_view name) { return std::binary_search(std::begin(kByParts), std::end(kByParts), name); }
 bool is_of_reals(std::string_view name) { return std::binary_search(std::begin(kOfReals), std::end(kOfReals), name); }
 
@@ -69,21 +77,36 @@ const Value* complex_form(Context& context, std::string_view name) {
 }
 
 /// Whether a value is complex, or a list or tuple whose first item is, at any depth that a tensor may have.
-bool holds_complex(const Value& v) {
+bool begins_complex(const Value& v) {
   const Value* item = &v;
   for (int depth = 0; depth <= kMaxRank && is_items(*item) && !item->as<Sequence>().items.empty(); ++depth)
     item = &item->as<Sequence>().items.front();
   return is_complex(*item);
 }
 
+/// Whether a value is complex, or a list or tuple that holds such an item, at any depth that a tensor may have.
+bool holds_complex(const Value& v, int depth = 0) {  // bounded recursion: by kMaxRank
+  if (!is_items(v)) return is_complex(v);
+  const std::vector<Value>& items = v.as<Sequence>().items;
+  count_work(static_cast<int64_t>(items.size()) + 1);
+  return depth <= kMaxRank &&
+         std::any_of(items.begin(), items.end(), [=](const Value& item) { return holds_complex(item, depth + 1); });
+}
+
+/// Whether a parameter takes dtypes, and no other functions beside c64 and c128.
+bool takes_dtypes(const ParameterInfo& parameter) {
+  if (!parameter.type || !fits(parameter, Value(DType::f32))) return false;
+  const std::vector<TypeAlternative>& types = parameter.type->alternatives;
+  return std::none_of(types.begin(), types.end(), [](const TypeAlternative& each) {
+    return each.kind && (each.kind->tags & tag_bit(Tag::function)) != 0;
+  });
+}
+
 /// Returns where c64 or c128 is given as a dtype; the number of arguments if it is not.
-size_t complex_dtype_in(Context& context, const Signature& signature, std::span<const Value> args) {
+size_t complex_dtype_in(const Signature& signature, std::span<const Value> args) {
   const size_t count = std::min(args.size(), signature.parameters.size());
   for (size_t i = 0; i < count; ++i) {
-    const ParameterInfo& parameter = signature.parameters[i];
-    if (parameter.type && is_complex_dtype(context, args[i]) && !fits(parameter, args[i]) &&
-        fits(parameter, Value(DType::f32)))
-      return i;
+    if (is_complex_dtype(args[i]) && takes_dtypes(signature.parameters[i])) return i;
   }
   return args.size();
 }
@@ -106,9 +129,12 @@ Value call_for_reals(Context& context, const Value& callee, const Signature& sig
 
 }  // namespace
 
-bool has_complex(Context& context, std::span<const Value> args) {
+bool has_complex(const Signature& signature, std::span<const Value> args) {
   return std::any_of(args.begin(), args.end(), [&](const Value& v) {
-    return v.is(Tag::function) ? is_complex_dtype(context, v) : !v.is(Tag::tensor) && holds_complex(v);
+    if (v.is(Tag::tensor)) return false;
+    if (v.is(Tag::function)) return is_complex_dtype(v);
+    if (begins_complex(v)) return true;
+    return is_items(v) && (is_of_lists(signature.function) || is_by_parts(signature.function)) && holds_complex(v);
   });
 }
 
@@ -117,11 +143,21 @@ bool has_complex_form(Context& context, const Signature& signature, std::span<co
   const size_t parameters = signature.dim_registers.empty() ? std::min(args.size(), signature.parameters.size()) : 0;
   for (size_t i = 0; i < parameters; ++i)
     if (is_misplaced(signature.parameters[i], args[i])) return false;
-  if (is_by_parts(name)) return std::any_of(args.begin(), args.end(), holds_complex);
-  const bool has_dtype = complex_dtype_in(context, signature, args) < args.size();
+  if (is_by_parts(name)) return std::any_of(args.begin(), args.end(), [](const Value& v) { return holds_complex(v); });
+  const bool has_dtype = complex_dtype_in(signature, args) < args.size();
   if (has_dtype && is_of_reals(name)) return true;
-  const bool takes_lists = has_dtype || name == "concat" || name == "stack" || name == "tensor" || name == "to";
+  const bool takes_lists = has_dtype || is_of_lists(name);
   return (takes_lists || std::any_of(args.begin(), args.end(), is_complex)) && complex_form(context, name);
+}
+
+void refuse_complex_dtype(const Signature& signature, std::span<const Value> args) {
+  const size_t i = complex_dtype_in(signature, args);
+  if (i == args.size()) return;
+  const ParameterInfo& parameter = signature.parameters[i];
+  fail_argument(ErrorName::wrong_argument_type, *parameter.name,
+                fmt::format("'{}' of {} must be {}, not the complex dtype {}", *parameter.name, signature.function,
+                            describe(*parameter.type), *args[i].as<Function>().info->name),
+                {hint_for_kind("dtype")});
 }
 
 Value call_for_complex(Context& context, const Value& callee, const Signature& signature, std::span<const Value> args) {
@@ -137,7 +173,7 @@ Value call_for_complex(Context& context, const Value& callee, const Signature& s
     return make_complex(context, std::move(results[0]), std::move(results[1]));
   }
   const bool is_complex_result = is_of_reals(signature.function) && std::none_of(args.begin(), args.end(), is_complex);
-  const size_t dtype = is_complex_result ? complex_dtype_in(context, signature, args) : args.size();
+  const size_t dtype = is_complex_result ? complex_dtype_in(signature, args) : args.size();
   if (dtype < args.size()) return call_for_reals(context, callee, signature, args, dtype);
   return call_given(context, Value(*complex_form(context, signature.function)), signature, args);
 }

@@ -301,7 +301,11 @@ bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* s
 
 /// Calls a function of the library with complex arguments, if it has a form for them.
 bool Interpreter::call_complex(Value* slot, const Signature& signature, std::span<Value> args) {
-  if (!has_complex(context_, args) || !has_complex_form(context_, signature, args)) return false;
+  if (!has_complex(signature, args)) return false;
+  if (!has_complex_form(context_, signature, args)) {
+    refuse_complex_dtype(signature, args);
+    return false;
+  }
   SlotGuard guard(*this, args.data(), args.data() + args.size());
   Value result = call_for_complex(context_, Value(*slot), signature, args);
   *slot = std::move(result);

@@ -322,6 +322,14 @@ std::string Expressions::of_complex(const std::string& dtype, const Extents& sha
   const auto z = [&] {
     const std::string re = tensor(part, shape, depth - 1);
     if (random_.chance(20)) return fmt::format("full({}, 0.5 - 2i, dtype: {})", to_text(shape), name);
+    if (random_.chance(20)) {  // of a list that mixes real and complex numbers, and of a parameter that is a dtype
+      const std::string list =
+          random_.pick({"[{0}, {1} * 1i, 2]", "[[2i, {0}], [{1}, {1} * 0.5i]]", "[({0}, 1i), [1, {1}]]"});
+      const std::string made = fmt::format(fmt::runtime(list), real(depth - 1), integer(depth - 1));
+      const std::string form = random_.pick({"tensor({}, {})", "(fn(d: dtype) = tensor({}, d))({})"});
+      return fmt::format("({} * {}[1{}])", re, fmt::format(fmt::runtime(form), made, name),
+                         list[1] == '{' ? "" : ", 0");
+    }
     return random_.chance(30) ? fmt::format("{}({})", name, re)
                               : fmt::format("complex({}, {})", re, tensor(part, shape, depth - 2));
   };
