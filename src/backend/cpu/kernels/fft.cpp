@@ -4,15 +4,13 @@
 // discrete Fourier transform", 1970). How rows are grouped changes no bit of their results.
 // bounded loops: write_root() counts what makes tables, and long rows are transformed in blocks, between polls
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <memory>
-#include <numbers>
 #include <optional>
 #include <vector>
 
 #include "backend/cpu/kernels/kernel_rows.h"
-#include "base/count_work.h"
+#include "backend/cpu/kernels/unit_roots.h"
 #include "base/integers.h"
 #include "base/run_watch.h"
 #include "graph/plan.h"
@@ -27,22 +25,6 @@ constexpr size_t kCacheBytes = 640 * 1024;  // for the planes of the rows that a
 
 constexpr size_t kLeastInBlocks = 8192;  // numbers of a row that is transformed in blocks
 constexpr size_t kBlockLanes = 32;       // columns of a block
-
-/// Writes e^(-2πi k / n), from an angle of at most π / 4.
-template <class T> void write_root(T* out, uint64_t k, uint64_t n) {
-  constexpr int64_t kWork = 150;  // nanoseconds
-  count_work(kWork);
-  k %= n;
-  const uint64_t eighth = 8 * k / n;
-  // The angle's distance from the nearest multiple of π / 2, in units of 2π / 4n.
-  const uint64_t quarter = (eighth + 1) / 2;
-  const auto rest = static_cast<long double>(static_cast<int64_t>(4 * k) - static_cast<int64_t>(quarter * n));
-  const long double angle = rest * std::numbers::pi_v<long double> / (2 * static_cast<long double>(n));
-  const long double cosine = std::cos(angle), sine = std::sin(angle);
-  const long double table[4][2] = {{cosine, -sine}, {-sine, -cosine}, {-cosine, sine}, {sine, cosine}};
-  out[0] = static_cast<T>(table[quarter % 4][0]);
-  out[1] = static_cast<T>(table[quarter % 4][1]);
-}
 
 /// The numbers of a table, whose memory is counted before it is allocated.
 template <class T> class Table {
