@@ -31,6 +31,8 @@ constexpr int kSpins = 4000;
 void pause() {
 #if defined(__x86_64__)
   _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
 #endif
 }
 
