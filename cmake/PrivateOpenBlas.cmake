@@ -1,8 +1,9 @@
 # cmake -DARCHIVE=… -DOBJECT=… -DFUNCTIONS=… -DREPLACED=… -DNM=… -DLINKER=… -DOBJCOPY=… -P PrivateOpenBlas.cmake
 # Makes an object of what FUNCTIONS need of OpenBLAS, and shows nothing else, so that it is neither replaced by another OpenBLAS of
 # the process, nor replaces that. The functions REPLACED are weak. The tables of the kernels of all processors name those of
-# complex numbers of f32, too, a third of the code, which nothing calls: there are none. Processors of SAME have no kernels of
-# their own, but those of another that runs on them (docs/installing.md); in OpenBLAS 0.3.21, those of ZEN are HASWELL's anyway.
+# complex numbers of f32, too, a third of the code, which nothing calls: xerbla, which reports errors, has their names. (Of symbols
+# with the address 0, the linker for aarch64 makes undefined ones.) Processors of SAME have no kernels of their own, but those of
+# another that runs on them (docs/installing.md); in OpenBLAS 0.3.21, those of ZEN are HASWELL's anyway.
 set(SAME ATOM=PRESCOTT BARCELONA=PRESCOTT BOBCAT=PRESCOTT CORE2=PRESCOTT DUNNINGTON=PRESCOTT NANO=PRESCOTT NEHALEM=PRESCOTT
          OPTERON=PRESCOTT OPTERON_SSE3=PRESCOTT PENRYN=PRESCOTT BULLDOZER=SANDYBRIDGE PILEDRIVER=SANDYBRIDGE
          STEAMROLLER=SANDYBRIDGE EXCAVATOR=HASWELL ZEN=HASWELL COOPERLAKE=SKYLAKEX)
@@ -12,9 +13,9 @@ string(APPEND undefined ";")
 file(STRINGS ${OBJECT}.undefined complex REGEX " i?c[a-z0-9_]*_[A-Z][A-Z0-9_]*$")
 list(TRANSFORM complex REPLACE "^ *U " "")
 list(REMOVE_DUPLICATES complex)
-list(JOIN complex " = 0;\n" script)
+list(JOIN complex " = xerbla_;\n" script)
 if(complex)
-  string(APPEND script " = 0;\n")
+  string(APPEND script " = xerbla_;\n")
 endif()
 foreach(pair ${SAME})
   string(REPLACE "=" ";" pair ${pair})
