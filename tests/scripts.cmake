@@ -13,7 +13,7 @@ foreach(chapter ${chapters})
   if(name IN_LIST warned)
     set(warnings off)
   endif()
-  tsl_script_test(${name} $<TARGET_FILE:tsl> test --warn ${warnings} tests/${chapter})
+  tsl_script_test(${name} ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:tsl> test --warn ${warnings} tests/${chapter})
 endforeach()
 # Some scripts write files of fixed names, so they must not run at the same time.
 set_tests_properties(lang/csv lang/files lang/streams lang/trees PROPERTIES RESOURCE_LOCK lang_files)

@@ -142,7 +142,7 @@ TEST_CASE("bytes count each element once for a kernel, however often it is read"
   CHECK(kernel_named(profile, "k_add_add_exp_add", 5)["bytes"] == 4 * (1200 + 400 + 400));
   CHECK(kernel_named(profile, "k_sub", 7)["bytes"] == 4 * (1200 + 1197));
   CHECK(kernel_named(profile, "k_take", 8)["bytes"] == 4 * (9 + 9) + 8 * 3);
-  CHECK(kernel_named(profile, "matmul (OpenBLAS)", 9)["bytes"] == 4 * (1200 + 3 * 3));
+  CHECK(kernel_named(profile, "matmul (", 9)["bytes"] == 4 * (1200 + 3 * 3));
 }
 
 TEST_CASE("a kernel's category is the kind of its work, whatever the launch", "[profile]") {
