@@ -81,9 +81,9 @@ void add_rows(KernelRows& rows) {
   };
   const auto missing = [](const graph::Node&) -> std::unique_ptr<OpKernel> { return nullptr; };
   const auto refusal = [](const graph::Node&) -> std::string_view { return "of few columns"; };
-  rows.add({{.name = "zeros", .ops = {Op::matmul}, .make = zeros},
-            {.name = "again", .ops = {Op::matmul}, .make = again},
-            {.name = "missing", .ops = {Op::matmul}, .make = missing},
+  rows.add({{.name = "zeros", .ops = {Op::matmul}, .refusal = nullptr, .make = zeros},
+            {.name = "again", .ops = {Op::matmul}, .refusal = nullptr, .make = again},
+            {.name = "missing", .ops = {Op::matmul}, .refusal = nullptr, .make = missing},
             {.name = "refused", .ops = {Op::matmul}, .refusal = refusal, .make = missing}});
 }
 
