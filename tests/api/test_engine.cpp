@@ -116,7 +116,7 @@ TEST_CASE("an error has its kind, place and calls", "[api]") {
 
 TEST_CASE("of a thousand calls and more, JSON lists the innermost and the outermost", "[api]") {
   Fixture t;
-  REQUIRE(t.run("fn f(n) = if n == 0 then error(\"end\") else 1 + f(n - 1)\nfn outer() = f(1500)\nouter()") ==
+  REQUIRE(t.run("fn f(n) { if n == 0 { error(\"end\") }\n  return 1 + f(n - 1) }\nfn outer() = f(1500)\nouter()") ==
           TSL_USER);
   tsl_string text = {};
   REQUIRE(tsl_get_error_json(t.engine, &text) == TSL_OK);
