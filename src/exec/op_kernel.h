@@ -35,17 +35,6 @@ struct OpCall {
   std::byte* failed = nullptr;
 };
 
-/// The code that an op kernel launches, if it is TSL's own: for profiles, dumps, and measurements of edited code.
-class OwnCode {
- public:
-  virtual ~OwnCode() = default;
-  /// Returns the kernels of a call, in order, with what they take of the device.
-  virtual std::vector<LoadedKernel> kernels() = 0;
-  virtual std::vector<KernelSource> sources() const = 0;
-  /// Runs edited code in place of the kernel of its name. Returns whether there is one.
-  virtual bool replace(const KernelSource& edited) = 0;
-};
-
 /// Runs one node. Allocates no memory of the device while it runs.
 class OpKernel {
  public:
@@ -61,8 +50,6 @@ class OpKernel {
   virtual const Layout* order_of(size_t /*operand*/, const Layout& layout) const { return &layout; }
   /// On a device: enqueues the work on its stream.
   virtual void run(const OpCall& call) = 0;
-  /// Returns the code that the kernel launches; null: a library's.
-  virtual OwnCode* own_code() { return nullptr; }
 
   /// Whether run() only enqueues work, so that a device may record it in a graph and repeat it.
   virtual bool is_recordable() const { return false; }

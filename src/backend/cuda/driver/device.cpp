@@ -190,11 +190,15 @@ Staging& Device::staging() {
 }
 
 void Device::launch(const Launch& launch, void** arguments, std::string_view name) {
+  launch_part(launch, arguments, name);
+  ++counters_.kernel_launches;
+}
+
+void Device::launch_part(const Launch& launch, void** arguments, std::string_view name) {
   const CUresult result =
       driver_->cuLaunchKernel(launch.function, launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0],
-                              launch.block[1], launch.block[2], 0, stream_, arguments, nullptr);
+                              launch.block[1], launch.block[2], launch.shared_bytes, stream_, arguments, nullptr);
   if (result != CUDA_SUCCESS) check(result, fmt::format("launching {}", name));
-  ++counters_.kernel_launches;
 }
 
 void Device::launch_graph(CUgraphExec graph, std::string_view name) {

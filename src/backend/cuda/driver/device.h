@@ -55,6 +55,7 @@ struct Launch {
   CUfunction function = nullptr;
   unsigned grid[3] = {1, 1, 1};
   unsigned block[3] = {1, 1, 1};
+  unsigned shared_bytes = 0;  // of a block, dynamic
 };
 
 /// Owns a reference to the device's primary context. All work runs on one stream at a time, in the order of the calls:
@@ -107,6 +108,8 @@ class Device {
 
   /// Launches a kernel. `arguments` are pointers to its parameters.
   void launch(const Launch& launch, void** arguments, std::string_view name);
+  /// As launch(), and counts nothing: the launch is part of an op's, which is counted.
+  void launch_part(const Launch& launch, void** arguments, std::string_view name);
   void launch_graph(CUgraphExec graph, std::string_view name);
 
   /// Records the work that `work` enqueues instead of running it; the caller owns the graph. `work` must not copy from

@@ -8,16 +8,13 @@
 #include <utility>
 
 #include "backend/cuda/driver/dependencies.h"
-#include "backend/cuda/driver/graph_launcher.h"
 #include "backend/cuda/driver/host_op.h"
-#include "backend/cuda/driver/library_call.h"
-#include "backend/cuda/driver/loaded_kernels.h"
+#include "backend/cuda/driver/launch_unit.h"
 #include "backend/cuda/kernels/generate.h"
 #include "backend/cuda/kernels/launch_candidates.h"
 #include "base/error_names.h"
 #include "exec/address_check.h"
 #include "exec/constant_launches.h"
-#include "exec/plan_activities.h"
 #include "exec/plan_memory.h"
 #include "exec/sharing_check.h"
 #include "graph/plan_steps.h"
@@ -32,35 +29,6 @@ using graph::Kernel;
 using graph::Plan;
 
 namespace {
-
-/// One launch of the plan: kernels, or the call of a library and the kernel that reports its failures.
-struct LaunchUnit {
-  uint32_t launch = 0;
-  uint32_t calls = 1;
-  std::shared_ptr<LibraryCall> library;
-  LoadedKernels vectorized, scalar;       // scalar: loaded when first needed
-  bool has_offsets = false;               // the run's offsets choose between vectorized and scalar kernels
-  std::vector<graph::Move> moves = {};    // of its kernels, if none of them does anything else
-  const LoadedKernels* chosen = nullptr;  // for the current run
-  const LoadedKernels* set = nullptr;     // the kernels that its calls are bound to
-  LaunchParameters parameters = {};
-  exec::PlanActivities vectorized_activities = {}, scalar_activities = {};
-
-  /// Returns the kernels of the last run; before the first, those that are loaded.
-  const LoadedKernels& kernels() const { return chosen ? *chosen : vectorized; }
-  exec::PlanActivities& activities() { return &kernels() == &scalar ? scalar_activities : vectorized_activities; }
-};
-
-/// A part of the plan that runs after the previous one: kernels and calls of libraries in one launcher, or one op on
-/// the host.
-struct Step {
-  uint32_t op = 0;      // the op's kernel in the plan
-  uint32_t launch = 0;  // and its launch
-  exec::PlanActivities op_activity;
-  bool is_alone = false;  // one op, which cannot be part of a CUDA graph
-  std::vector<size_t> units;
-  std::unique_ptr<CudaGraphLauncher> launcher;  // null for an op on the host
-};
 
 // Larger constants take longer than their launch, and a program may have many plans.
 constexpr uint64_t kMostConstantBytes = uint64_t{1} << 20;
@@ -91,8 +59,10 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   std::vector<exec::KernelSource> sources() const override {
     std::vector<exec::KernelSource> out;
     for (const LaunchUnit& unit : units_) {
-      if (unit.library) {
-        for (exec::KernelSource& source : unit.library->sources(unit.launch)) out.push_back(std::move(source));
+      if (unit.op_kernel) {
+        if (const OwnOpKernel* own = unit.op_kernel->own()) {
+          for (exec::KernelSource& source : own->sources(unit.launch)) out.push_back(std::move(source));
+        }
         continue;
       }
       for (const CudaKernel& cuda_kernel :
@@ -150,7 +120,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       if (bound_epoch_ != memory_.address_epoch()) check_devices(inputs);
       for (LaunchUnit& unit : units_) choose_kernels(unit, symbols);
       if (scratch_bytes_ > 0) scratch_ = gpu_.allocator.allocate(scratch_bytes_);
-      for (const auto& library : copying_) library->reserve_copies();
+      for (const auto& each : copying_) each->reserve_copies();
       if (timeline) set_activities(*timeline);
       {
         const exec::ActivityScope launching(timeline, ActivityKind::launch);
@@ -214,8 +184,8 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     const std::vector<uint32_t>& kernels = plan_.launches[launch];
     const Kernel& first = plan_.kernels[kernels[0]];
     if (first.kind == graph::Template::op) {
-      if (auto library = gpu_.rows.find(plan_.graph[first.op_node]))
-        return add_library_call(launch, std::make_shared<LibraryCall>(gpu_, plan_, first, std::move(library)));
+      if (auto op_kernel = gpu_.rows.find(plan_.graph[first.op_node]))
+        return add_op_kernel(launch, std::make_shared<OpKernelCall>(gpu_, plan_, first, std::move(op_kernel)));
     }
     if (is_op(plan_, kernels)) {
       Step& step = step_for(launch, true);
@@ -246,33 +216,37 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     }
   }
 
-  /// Adds a call of a library, in a step of its own if it cannot be recorded, and the report of its failures.
-  void add_library_call(uint32_t launch, std::shared_ptr<LibraryCall> library) {
-    const bool is_recordable = library->is_recordable();
+  /// Adds the calls of an op kernel, in a step of their own if they cannot be recorded, and the report of its failures.
+  void add_op_kernel(uint32_t launch, std::shared_ptr<OpKernelCall> op_kernel) {
+    const bool is_recordable = op_kernel->is_recordable();
     Step& step = step_for(launch, !is_recordable);
     if (!step.launcher) step.launcher = make_launcher(is_recordable ? wanted_graphs() : GraphState::off);
     step.units.push_back(units_.size());
     LaunchUse& use = uses_[launch];
     const graph::Node& node = plan_.graph[plan_.kernels[plan_.launches[launch][0]].op_node];
     const bool is_beside_others = node.is_of_program();  // and shares no workspace with them
-    if (!is_beside_others && library->workspace_bytes() <= Gpu::kWorkspaceBytes) {
-      use.workspace = library_count_++ % Gpu::kWorkspaces;
-      if (library->workspace_bytes() > 0) gpu_.workspace(*use.workspace);  // now, since runs must not allocate it
+    if (!is_beside_others && op_kernel->workspace_bytes() <= Gpu::kWorkspaceBytes) {
+      use.workspace = workspace_users_++ % Gpu::kWorkspaces;
+      if (op_kernel->workspace_bytes() > 0) gpu_.workspace(*use.workspace);  // now, since runs must not allocate it
     } else if (!is_beside_others) {
       use.scratch = true;
-      scratch_bytes_ = std::max(scratch_bytes_, library->workspace_bytes());
+      scratch_bytes_ = std::max(scratch_bytes_, op_kernel->workspace_bytes());
     }
-    if (library->copies_operands()) copying_.push_back(library);
+    if (op_kernel->copies_operands()) copying_.push_back(op_kernel);
+    const uint32_t count = op_kernel->count();
     std::vector<KernelCall>& calls = step.launcher->calls();
-    calls.emplace_back();
-    calls.back().name = library->name();
-    calls.back().library = library;
-    LoadedKernels report(library->failure_report(), gpu_);
+    for (uint32_t i = 0; i < count; ++i) {
+      KernelCall& call = calls.emplace_back();
+      call.name = op_kernel->name();
+      if (op_kernel->is_launched_by_kernels()) call.structure = op_kernel;
+      else call.library = op_kernel;
+    }
+    LoadedKernels report(op_kernel->failure_report(), gpu_);
     use.reports = !report.kernels.empty();
     if (use.reports) reporting_ = step.launcher.get();
-    const auto count = static_cast<uint32_t>(report.kernels.size());
-    calls.resize(calls.size() + count);
-    units_.emplace_back(LaunchUnit{launch, 1 + count, std::move(library), std::move(report), {}});
+    const auto reports = static_cast<uint32_t>(report.kernels.size());
+    calls.resize(calls.size() + reports);
+    units_.emplace_back(LaunchUnit{launch, count + reports, std::move(op_kernel), std::move(report), {}});
   }
 
   // ---- For a profile ----
@@ -280,7 +254,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   /// Describes the kernels of a unit.
   std::vector<exec::LoadedKernel> kernels_of(const LaunchUnit& unit) const {
     std::vector<exec::LoadedKernel> out;
-    if (unit.library) out.push_back(unit.library->describe(unit.launch));
+    if (unit.op_kernel) out = unit.op_kernel->describe(unit.launch);
     const LoadedKernels& loaded = unit.kernels();
     for (size_t i = 0; i < loaded.kernels.size(); ++i) {
       const CudaKernel& cuda_kernel = loaded.kernels[i];
@@ -346,20 +320,28 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     kernels.reserve(units_.size());
     for (LaunchUnit& unit : units_) {
       for (CudaKernel& cuda_kernel : unit.vectorized.kernels) kernels.push_back(&cuda_kernel);
+      if (OwnOpKernel* own = unit.own()) {
+        for (CudaKernel* cuda_kernel : own->kernels()) kernels.push_back(cuda_kernel);
+      }
     }
     const std::vector<CUfunction> functions = functions_of(kernels);
-    auto next = functions.begin();
+    std::span<const CUfunction> rest = functions;
+    const auto take = [&](size_t count) {
+      const std::span<const CUfunction> taken = rest.first(count);
+      rest = rest.subspan(count);
+      return taken;
+    };
     for (LaunchUnit& unit : units_) {
-      const auto end = next + static_cast<ptrdiff_t>(unit.vectorized.kernels.size());
-      unit.vectorized.functions.assign(next, end);
-      next = end;
+      const std::span<const CUfunction> loaded = take(unit.vectorized.kernels.size());
+      unit.vectorized.functions.assign(loaded.begin(), loaded.end());
+      if (OwnOpKernel* own = unit.own()) own->set_functions(take(own->launches()));
     }
   }
 
   void replace_kernel(const exec::KernelSource& edited) {
     bool is_found = false;
     for (LaunchUnit& unit : units_) {
-      is_found |= unit.library && unit.library->replace(edited);
+      is_found |= unit.own() && unit.own()->replace(edited);
       is_found |= unit.vectorized.replace(edited, gpu_);
     }
     if (!is_found)
@@ -395,7 +377,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       if (!step.launcher || (has_constants(step) && has_made_constants_)) continue;
       KernelCall* call = step.launcher->calls().data();
       for (size_t u : step.units) {
-        if (units_[u].library) set_library_call(*call++, units_[u], symbols);
+        if (units_[u].op_kernel) call = set_op_kernel(call, units_[u], symbols);
         call = set_calls(call, units_[u], symbols);
       }
       const GraphChange change = step.launcher->prepare();
@@ -406,11 +388,15 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     if (gpu_.owner) tell_graphs(note);
   }
 
-  void set_library_call(KernelCall& call, const LaunchUnit& unit, std::span<const Scalar> symbols) {
+  KernelCall* set_op_kernel(KernelCall* call, const LaunchUnit& unit, std::span<const Scalar> symbols) {
     const std::optional<uint32_t> kept = uses_[unit.launch].workspace;
     CUdeviceptr workspace = 0;
-    if (unit.library->workspace_bytes() > 0) workspace = kept ? gpu_.workspace(*kept) : address_of(scratch_->data());
-    unit.library->bind(call, memory_.addresses(), symbols, workspace);
+    if (unit.op_kernel->workspace_bytes() > 0) workspace = kept ? gpu_.workspace(*kept) : address_of(scratch_->data());
+    for (uint32_t i = 0; i < unit.op_kernel->count(); ++i, ++call) {
+      if (call->structure && !call->launch.function) call->launch = unit.own()->launch(i);
+      unit.op_kernel->bind(*call, memory_.addresses(), symbols, workspace);
+    }
+    return call;
   }
 
   /// Tells the observers of the graphs if this run launches them otherwise than the last one.
@@ -569,7 +555,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   std::optional<GraphState> told_graphs_;  // what the observers know of the last run
   std::vector<LaunchUnit> units_;
   std::vector<LaunchUse> uses_;                        // per launch
-  uint32_t library_count_ = 0;                         // calls that use a kept workspace
+  uint32_t workspace_users_ = 0;                       // op kernels that use a kept workspace
   std::vector<std::shared_ptr<LibraryCall>> copying_;  // calls that copy operands
   std::vector<Step> steps_;
   Ref<Storage> scratch_;

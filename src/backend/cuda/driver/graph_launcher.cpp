@@ -12,6 +12,7 @@ using exec::GraphState;
 namespace {
 
 std::vector<void*> pointers_to(KernelCall& call) {
+  if (call.structure) return {call.structure->make(call.values)};
   const size_t words = call.arg_table_words;
   std::vector<void*> pointers;
   pointers.reserve(call.values.size() - words + 1);
@@ -22,13 +23,14 @@ std::vector<void*> pointers_to(KernelCall& call) {
 
 CUDA_KERNEL_NODE_PARAMS parameters(const KernelCall& call, std::vector<void*>& pointers) {
   CUDA_KERNEL_NODE_PARAMS params = {};
-  params.func = call.function;
-  params.gridDimX = call.blocks;
-  params.gridDimY = 1;
-  params.gridDimZ = 1;
-  params.blockDimX = call.threads[0];
-  params.blockDimY = call.threads[1];
-  params.blockDimZ = 1;
+  params.func = call.launch.function;
+  params.gridDimX = call.launch.grid[0];
+  params.gridDimY = call.launch.grid[1];
+  params.gridDimZ = call.launch.grid[2];
+  params.blockDimX = call.launch.block[0];
+  params.blockDimY = call.launch.block[1];
+  params.blockDimZ = call.launch.block[2];
+  params.sharedMemBytes = call.launch.shared_bytes;
   params.kernelParams = pointers.data();
   return params;
 }
@@ -123,11 +125,7 @@ void CudaGraphLauncher::launch(KernelCall& call) {
     return;
   }
   std::vector<void*> pointers = pointers_to(call);
-  Launch launch;
-  launch.function = call.function;
-  launch.grid[0] = call.blocks;
-  std::copy(call.threads, call.threads + 2, launch.block);
-  device_.launch(launch, pointers.data(), call.name);
+  device_.launch(call.launch, pointers.data(), call.name);
 }
 
 void CudaGraphLauncher::set_activities(size_t first, size_t count, exec::Timeline::Id id) {

@@ -27,22 +27,29 @@ class LibraryWork {
   virtual bool can_record(const std::vector<uint64_t>& values) = 0;
 };
 
+/// Makes the struct that a kernel takes as its only parameter.
+class StructArgument {
+ public:
+  virtual ~StructArgument() = default;
+  /// Returns the struct for the values of a call, which is valid until the next call.
+  virtual void* make(const std::vector<uint64_t>& values) = 0;
+};
+
 /// A kernel with the parameters of its next launch, or library work, which is recorded as a child graph.
 struct KernelCall {
   std::string name;
-  CUfunction function = nullptr;
-  unsigned blocks = 1;
-  unsigned threads[2] = {1, 1};          // per block
-  std::vector<uint64_t> values;          // first the argument table, then one word per parameter
-  size_t arg_table_words = 0;            // words of the table
-  CUdeviceptr table = 0;                 // the table's address in device memory; 0: the table is the first parameter
-  bool is_sent = false;                  // the instantiated graph has these parameters; cleared by whoever changes them
-  bool is_copied = false;                // the table in device memory is up to date
-  bool reports = false;                  // may report failures; wait_for_reports() waits for it
-  std::vector<uint32_t> after;           // earlier calls of this launcher that it depends on
-  std::shared_ptr<LibraryWork> library;  // null for a kernel
-  bool is_unrecordable = false;          // CUDA takes no graph of this work, which allocates memory
-  bool is_idle = false;                  // the kernel would copy elements onto themselves, and is not launched
+  Launch launch;                 // of a kernel
+  std::vector<uint64_t> values;  // first the argument table, then one word per parameter
+  size_t arg_table_words = 0;    // words of the table
+  CUdeviceptr table = 0;         // the table's address in device memory; 0: the table is the first parameter
+  bool is_sent = false;          // the instantiated graph has these parameters; cleared by whoever changes them
+  bool is_copied = false;        // the table in device memory is up to date
+  bool reports = false;          // may report failures; wait_for_reports() waits for it
+  std::vector<uint32_t> after;   // earlier calls of this launcher that it depends on
+  std::shared_ptr<StructArgument> structure;  // made of the values, and the only parameter; null: they are parameters
+  std::shared_ptr<LibraryWork> library;       // null for a kernel
+  bool is_unrecordable = false;               // CUDA takes no graph of this work, which allocates memory
+  bool is_idle = false;                       // the kernel would copy elements onto themselves, and is not launched
   exec::Timeline::Id activity = kNoActivity;  // in the profile, if there is one
 
   void set(uint32_t word, uint64_t value) {

@@ -168,13 +168,6 @@ CUfunction KernelCache::get(const std::string& name, const std::string& source) 
 }
 
 std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kernels) {
-  if (!announced_.empty()) {
-    std::vector<KernelSource> all = std::exchange(announced_, {});
-    all.insert(all.begin(), kernels.begin(), kernels.end());
-    std::vector<CUfunction> functions = get_many(all);
-    functions.resize(kernels.size());
-    return functions;
-  }
   prepare_keys();
   std::vector<Request> wanted, missing;
   std::unordered_set<Digest, DigestHash> seen;

@@ -45,11 +45,6 @@ class KernelCache {
   std::vector<CUfunction> get_many(std::span<const KernelSource> kernels);
   /// Loads CUDA kernels. Names are computed only for kernels that are not in memory.
   std::vector<CUfunction> get_many(std::span<CudaKernel* const> kernels);
-  /// Notes a kernel that will be asked for: the next kernels that are compiled are compiled together with it.
-  void announce(const CudaKernel& kernel) {
-    if (functions_by_text_.count(kernel.text) > 0) return;
-    announced_.push_back({kernel.name(), kernel.source(), kernel.is_for_one_arch});
-  }
 
   /// Compiles and loads a kernel of a program that a user has edited, which holds all that it needs. It is not kept for
   /// other engines. Throws Failure (value) if it does not compile, or defines no such kernel.
@@ -107,7 +102,6 @@ class KernelCache {
   std::unordered_map<CUfunction, std::string> names_;
   // Functions by kernel text: comparing texts costs less than hashing one.
   std::unordered_map<KernelText, CUfunction, KernelTextHash> functions_by_text_;
-  std::vector<KernelSource> announced_;
   KernelCacheStats stats_;
 };
 

@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "backend/cuda/driver/gpu.h"
+#include "backend/cuda/driver/own_op_kernel.h"
 #include "exec/op_kernel.h"
 
 namespace tsl::cuda {
 
-/// The rows of kernels/own_op.h.
-std::vector<exec::KernelRow> own_kernel_rows(Gpu& gpu);
 /// Products of floats by cuBLASLt, which the first product opens. That fails (device) if it is not installed.
 std::vector<exec::KernelRow> products_rows(Gpu& gpu);
 /// Factorisations of f32 and f64, by cuSOLVER; has none if it is not installed.

@@ -1,4 +1,4 @@
-#include "backend/cuda/driver/library_call.h"
+#include "backend/cuda/driver/op_kernel_call.h"
 
 #include <algorithm>
 #include <limits>
@@ -30,8 +30,11 @@ std::unique_ptr<exec::Executable> copy_plan(Gpu& gpu, DType dtype, const Layout&
 
 }  // namespace
 
-LibraryCall::LibraryCall(Gpu& gpu, const Plan& plan, const Kernel& kernel, std::unique_ptr<exec::OpKernel> library)
-    : gpu_(gpu), library_(std::move(library)), node_(kernel.op_node) {
+OpKernelCall::OpKernelCall(Gpu& gpu, const Plan& plan, const Kernel& kernel, std::unique_ptr<exec::OpKernel> op_kernel)
+    : gpu_(gpu),
+      op_kernel_(std::move(op_kernel)),
+      own_(dynamic_cast<OwnOpKernel*>(op_kernel_.get())),
+      node_(kernel.op_node) {
   const Node& node = plan.graph[kernel.op_node];
   order_ = node.order;
   for (const graph::Arg& arg : node.args) {
@@ -41,7 +44,7 @@ LibraryCall::LibraryCall(Gpu& gpu, const Plan& plan, const Kernel& kernel, std::
     operand.buffer = kernel.buffers[i];
     operand.layout = arg.layout;
     operand.dtype = plan.graph[arg.node].dtype;
-    const Layout* const order = library_->order_of(i, arg.layout);
+    const Layout* const order = op_kernel_->order_of(i, arg.layout);
     if (!order || without_symbols(*order).is_contiguous()) continue;
     operand.order = without_symbols(*order);
     operand.order.offset = 0;
@@ -58,41 +61,24 @@ LibraryCall::LibraryCall(Gpu& gpu, const Plan& plan, const Kernel& kernel, std::
   gpu.device.copy_to_device(address_of(failed_->data()), &kNoneFailed, sizeof kNoneFailed);
 }
 
-LibraryCall::~LibraryCall() = default;
+OpKernelCall::~OpKernelCall() = default;
 
-bool LibraryCall::is_recordable() const { return library_->is_recordable() && !copies_operands(); }
+bool OpKernelCall::is_recordable() const { return op_kernel_->is_recordable() && !copies_operands(); }
 
-bool LibraryCall::copies_operands() const {
+bool OpKernelCall::copies_operands() const {
   return std::any_of(operands_.begin(), operands_.end(),
                      [](const Operand& operand) { return operand.copy != nullptr; });
 }
 
-exec::LoadedKernel LibraryCall::describe(uint32_t launch) const {
-  exec::LoadedKernel kernel;
-  if (exec::OwnCode* const own = library_->own_code()) {
-    for (exec::LoadedKernel& each : own->kernels()) {
-      if (each.blocks * each.threads > kernel.blocks * kernel.threads) kernel = std::move(each);
-    }
-  }
-  kernel.name = name();
-  kernel.launch = launch;
-  return kernel;
+std::vector<exec::LoadedKernel> OpKernelCall::describe(uint32_t launch) const {
+  std::vector<exec::LoadedKernel> kernels;
+  if (is_launched_by_kernels()) kernels = own_->describe();
+  else kernels.emplace_back().name = name();
+  for (exec::LoadedKernel& kernel : kernels) kernel.launch = launch;
+  return kernels;
 }
 
-std::vector<exec::KernelSource> LibraryCall::sources(uint32_t launch) const {
-  const exec::OwnCode* const own = library_->own_code();
-  if (!own) return {};
-  std::vector<exec::KernelSource> sources = own->sources();
-  for (exec::KernelSource& source : sources) source.launch = launch;
-  return sources;
-}
-
-bool LibraryCall::replace(const exec::KernelSource& edited) {
-  exec::OwnCode* const own = library_->own_code();
-  return own && own->replace(edited);
-}
-
-GeneratedKernels LibraryCall::failure_report() const {
+GeneratedKernels OpKernelCall::failure_report() const {
   GeneratedKernels generated;
   if (!failed_) return generated;
   CudaKernel& kernel = generated.kernels.emplace_back();
@@ -115,7 +101,7 @@ GeneratedKernels LibraryCall::failure_report() const {
   return generated;
 }
 
-void LibraryCall::reserve_copies() {
+void OpKernelCall::reserve_copies() {
   for (Operand& operand : operands_) {
     if (!operand.copy) continue;
     const auto count = static_cast<uint64_t>(element_count(operand.order.shape).hint());
@@ -123,8 +109,8 @@ void LibraryCall::reserve_copies() {
   }
 }
 
-void LibraryCall::bind(KernelCall& call, std::byte* const* buffers, std::span<const Scalar> symbols,
-                       CUdeviceptr workspace) const {
+void OpKernelCall::bind(KernelCall& call, std::byte* const* buffers, std::span<const Scalar> symbols,
+                        CUdeviceptr workspace) const {
   call.values.resize(operands_.size() + results_.size() + 1);
   uint32_t word = 0;
   for (const Operand& operand : operands_) {
@@ -136,7 +122,7 @@ void LibraryCall::bind(KernelCall& call, std::byte* const* buffers, std::span<co
 }
 
 /// Replaces the addresses of operands that must be copied by those of copies, which this makes.
-void LibraryCall::copy_operands(std::vector<Tensor>& copies) {
+void OpKernelCall::copy_operands(std::vector<Tensor>& copies) {
   for (size_t i = 0; i < operands_.size(); ++i) {
     Operand& operand = operands_[i];
     if (!operand.copy) continue;
@@ -149,7 +135,7 @@ void LibraryCall::copy_operands(std::vector<Tensor>& copies) {
 }
 
 /// Returns the call with the values of bind(), in memory of this object.
-exec::OpCall LibraryCall::call_of(const std::vector<uint64_t>& values) {
+exec::OpCall OpKernelCall::call_of(const std::vector<uint64_t>& values) {
   for (size_t i = 0; i < operands_.size(); ++i) operand_addresses_[i] = reinterpret_cast<const std::byte*>(values[i]);
   for (size_t i = 0; i < results_.size(); ++i)
     result_addresses_[i] = reinterpret_cast<std::byte*>(values[operands_.size() + i]);
@@ -157,13 +143,15 @@ exec::OpCall LibraryCall::call_of(const std::vector<uint64_t>& values) {
           failed_ ? static_cast<std::byte*>(failed_->data()) : nullptr};
 }
 
-void LibraryCall::enqueue(const std::vector<uint64_t>& values) {
+void OpKernelCall::enqueue(const std::vector<uint64_t>& values) {
   const exec::OpCall call = call_of(values);
   std::vector<Tensor> copies;  // the stream's next user of their memory comes after the library
   copy_operands(copies);
-  library_->run(call);
+  op_kernel_->run(call);
 }
 
-bool LibraryCall::can_record(const std::vector<uint64_t>& values) { return library_->can_record(call_of(values)); }
+void* OpKernelCall::make(const std::vector<uint64_t>& values) { return own_->arguments(call_of(values)); }
+
+bool OpKernelCall::can_record(const std::vector<uint64_t>& values) { return op_kernel_->can_record(call_of(values)); }
 
 }  // namespace tsl::cuda
