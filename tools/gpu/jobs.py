@@ -10,8 +10,8 @@ PROGRAMS = {"test_backend_cuda": "backend_cuda", "test_jit": "jit", "test_engine
             "test_builtins": "builtins"}
 HEAVY = "test_jit"
 # Cases of many kernels, by the start of their names, and how many shards they have; all others are one job each.
-SHARDED = {"sorting is stable whatever the length": 4, "scattering": 3, "running sums and products": 4, "windows add up": 2,
-           "the language's scripts run alike": 40}
+SHARDED = {"sorting is stable whatever the length": 4, "convolutions of whole numbers": 4, "scattering": 3,
+           "running sums and products": 4, "windows add up": 2, "the language's scripts run alike": 40}
 ONE_BY_ONE = "[cuda]~[matrix]~[random]~[all]"
 LIMIT = 240  # seconds of a job, most of which are for compiling
 MATRIX_SHARDS, ORACLE_SHARDS = 96, 48

@@ -497,13 +497,13 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   void set_call(KernelCall& call, const LoadedKernels& loaded, size_t i, std::span<const Scalar> symbols) const {
     const CudaKernel& cuda_kernel = loaded.kernels[i];
     call.name = cuda_kernel.readable;
-    call.function = loaded.functions[i];
+    call.launch.function = loaded.functions[i];
     if (cuda_kernel.blocks > INT32_MAX)
       fail(ErrorName::launch_too_large, "{} needs {} blocks of threads, and a GPU launches at most 2^31 - 1",
            cuda_kernel.readable, cuda_kernel.blocks);
-    call.blocks = static_cast<unsigned>(cuda_kernel.blocks);
-    call.threads[0] = static_cast<unsigned>(cuda_kernel.threads_x);
-    call.threads[1] = static_cast<unsigned>(cuda_kernel.threads_y);
+    call.launch.grid[0] = static_cast<unsigned>(cuda_kernel.blocks);
+    call.launch.block[0] = static_cast<unsigned>(cuda_kernel.threads_x);
+    call.launch.block[1] = static_cast<unsigned>(cuda_kernel.threads_y);
     call.arg_table_words = cuda_kernel.arg_table_words;
     call.table = loaded.tables[i] ? address_of(loaded.tables[i]->data()) : 0;
     call.values.clear();
@@ -556,7 +556,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   std::vector<LaunchUnit> units_;
   std::vector<LaunchUse> uses_;                        // per launch
   uint32_t workspace_users_ = 0;                       // op kernels that use a kept workspace
-  std::vector<std::shared_ptr<LibraryCall>> copying_;  // calls that copy operands
+  std::vector<std::shared_ptr<OpKernelCall>> copying_;  // calls that copy operands
   std::vector<Step> steps_;
   Ref<Storage> scratch_;
   uint64_t scratch_bytes_ = 0;

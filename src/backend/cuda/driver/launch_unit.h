@@ -9,6 +9,7 @@
 #include "backend/cuda/driver/loaded_kernels.h"
 #include "backend/cuda/driver/op_kernel_call.h"
 #include "exec/plan_activities.h"
+#include "graph/plan_steps.h"
 
 namespace tsl::cuda {
 

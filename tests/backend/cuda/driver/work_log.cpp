@@ -447,7 +447,7 @@ TEST_CASE("the times of long kernels in graphs are those of CUDA events around t
   CHECK(std::abs(kernels - events) < 0.02 * events);
 }
 
-TEST_CASE("what a profile costs", "[cuda][profile][real]") {
+TEST_CASE("what a profile costs", "[cuda][profile][real][alone]") {
   TSL_NEEDS_GPU();
   Profiled profiled(false);
   for (const int64_t rows : {64, 2048, 16384}) {
