@@ -1,7 +1,7 @@
 #include "backend/cuda/backend.h"
 
 #include "backend/cuda/codegen/reduce_shape.h"
-#include "backend/cuda/driver/executable.h"
+#include "backend/cuda/plans/executable.h"
 #include "backend/cuda/driver/moves.h"
 #include "backend/cuda/kernels/generate.h"
 #include "backend/cuda/kernels/launch_candidates.h"

@@ -1,5 +1,5 @@
 // Ops that run by kernels of TSL's own, which a struct tells what to do: facts of a node and a device in, texts and
-// launches out. Needs no device; driver/own_op_kernel.h loads and launches them.
+// launches out. Needs no device; plans/own_op_kernel.h loads and launches them.
 #pragma once
 
 #include <array>

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backend/cuda/driver/gpu.h"
-#include "backend/cuda/driver/own_op_kernel.h"
+#include "backend/cuda/plans/own_op_kernel.h"
 #include "exec/op_kernel.h"
 
 namespace tsl::cuda {

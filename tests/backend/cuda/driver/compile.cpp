@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "backend/cuda/driver/kernel_cache.h"
-#include "backend/cuda/driver/loaded_kernels.h"
+#include "backend/cuda/plans/loaded_kernels.h"
 #include "backend/cuda/source/prelude.h"
 #include "support/gpu.h"
 

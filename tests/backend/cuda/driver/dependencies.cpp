@@ -1,5 +1,5 @@
 // Tests the dependencies of launches: on data, on the memory that they overwrite, and on earlier failures.
-#include "backend/cuda/driver/dependencies.h"
+#include "backend/cuda/plans/dependencies.h"
 
 #include <algorithm>
 

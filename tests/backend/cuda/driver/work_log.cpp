@@ -11,7 +11,7 @@
 
 #include "backend/cpu/backend.h"
 #include "backend/cuda/backend.h"
-#include "backend/cuda/driver/executable.h"
+#include "backend/cuda/plans/executable.h"
 #include "backend/cuda/driver/moves.h"
 #include "backend/cuda/libraries/libraries.h"
 #include "graph/compile.h"

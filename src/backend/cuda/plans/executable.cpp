@@ -1,4 +1,4 @@
-#include "backend/cuda/driver/executable.h"
+#include "backend/cuda/plans/executable.h"
 
 #include <cxxabi.h>
 
@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "backend/cuda/driver/dependencies.h"
-#include "backend/cuda/driver/host_op.h"
-#include "backend/cuda/driver/launch_unit.h"
+#include "backend/cuda/plans/dependencies.h"
+#include "backend/cuda/plans/host_op.h"
+#include "backend/cuda/plans/launch_unit.h"
 #include "backend/cuda/kernels/generate.h"
 #include "backend/cuda/kernels/launch_candidates.h"
 #include "base/error_names.h"
@@ -554,8 +554,8 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   bool has_made_constants_ = false;
   std::optional<GraphState> told_graphs_;  // what the observers know of the last run
   std::vector<LaunchUnit> units_;
-  std::vector<LaunchUse> uses_;                        // per launch
-  uint32_t workspace_users_ = 0;                       // op kernels that use a kept workspace
+  std::vector<LaunchUse> uses_;                         // per launch
+  uint32_t workspace_users_ = 0;                        // op kernels that use a kept workspace
   std::vector<std::shared_ptr<OpKernelCall>> copying_;  // calls that copy operands
   std::vector<Step> steps_;
   Ref<Storage> scratch_;

@@ -1,4 +1,4 @@
-#include "backend/cuda/driver/graph_launcher.h"
+#include "backend/cuda/plans/graph_launcher.h"
 
 #include <algorithm>
 #include <utility>

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "backend/cuda/driver/gpu.h"
-#include "backend/cuda/driver/graph_launcher.h"
-#include "backend/cuda/driver/own_op_kernel.h"
+#include "backend/cuda/plans/graph_launcher.h"
+#include "backend/cuda/plans/own_op_kernel.h"
 #include "exec/op_kernel.h"
 #include "graph/plan.h"
 

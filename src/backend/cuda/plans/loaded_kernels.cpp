@@ -1,4 +1,4 @@
-#include "backend/cuda/driver/loaded_kernels.h"
+#include "backend/cuda/plans/loaded_kernels.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
-#include "backend/cuda/driver/op_kernel_call.h"
+#include "backend/cuda/plans/op_kernel_call.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "backend/cuda/driver/executable.h"
+#include "backend/cuda/plans/executable.h"
 #include "backend/cuda/driver/moves.h"
 #include "graph/compile.h"
 

@@ -1,8 +1,8 @@
-#include "backend/cuda/driver/own_op_kernel.h"
+#include "backend/cuda/plans/own_op_kernel.h"
 
 #include <algorithm>
 
-#include "backend/cuda/driver/loaded_kernels.h"
+#include "backend/cuda/plans/loaded_kernels.h"
 
 namespace tsl::cuda {
 

@@ -1,4 +1,4 @@
-#include "backend/cuda/driver/dependencies.h"
+#include "backend/cuda/plans/dependencies.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "backend/cuda/driver/host_op.h"
+#include "backend/cuda/plans/host_op.h"
 
 #include "backend/cuda/driver/moves.h"
 #include "graph/compile.h"

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "backend/cuda/driver/graph_launcher.h"
-#include "backend/cuda/driver/loaded_kernels.h"
-#include "backend/cuda/driver/op_kernel_call.h"
+#include "backend/cuda/plans/graph_launcher.h"
+#include "backend/cuda/plans/loaded_kernels.h"
+#include "backend/cuda/plans/op_kernel_call.h"
 #include "exec/plan_activities.h"
 #include "graph/plan_steps.h"
 
