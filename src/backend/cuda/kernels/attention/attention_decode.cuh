@@ -93,7 +93,9 @@ template <bool BF, int D, int W, int STAGES, int SPLITS, bool IN_CLUSTER, bool C
     return hidden;
   }
 
-  static ATTENTION_FN void run(const Arguments& p, unsigned block, char* memory) {
+  /// BYTES: of shared memory.
+  template <int BYTES> static ATTENTION_FN void run(const Arguments& p, unsigned block, char* memory) {
+    static_assert(BYTES == kShared);
     const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(memory));
     const SharedRows rows(p, block / SPLITS);
     const int split = block % SPLITS, warp = threadIdx.x / 32, lane = threadIdx.x & 31;

@@ -102,7 +102,9 @@ template <class T, class A, int B, int D> struct Plain {
   static constexpr int kLeft = B * (D + 2);
 
   /// A block goes through one of SHARES shares of the keys. If there are several, add_shares() adds what they leave.
-  template <int SHARES> static ATTENTION_FN void forward(const Arguments& p, unsigned index, char* memory) {
+  /// BYTES: of shared memory.
+  template <int BYTES, int SHARES> static ATTENTION_FN void forward(const Arguments& p, unsigned index, char* memory) {
+    static_assert(BYTES == kForwardShared);
     const unsigned block = index / SHARES;
     const int blocks = (p.rows + B - 1) / B, matrices = p.batch * p.heads;
     const int number = block % matrices, batch = number / p.heads, head = number % p.heads,
@@ -234,7 +236,8 @@ template <class T, class A, int B, int D> struct Plain {
     d = s * (d - delta) * slope;
   }
 
-  static ATTENTION_FN void key_pass(const Arguments& p, unsigned block, char* memory) {
+  template <int BYTES> static ATTENTION_FN void key_pass(const Arguments& p, unsigned block, char* memory) {
+    static_assert(BYTES == kBackwardShared);
     const int matrices = p.batch * p.groups, number = block % matrices, batch = number / p.groups,
               group = number % p.groups;
     const int share = p.heads / p.groups, first = (int)(block / matrices) * B;
@@ -286,7 +289,8 @@ template <class T, class A, int B, int D> struct Plain {
       store(static_cast<T*>(p.results[2]) + line * p.value_width, of_values, ones, p.keys - first, p.value_width);
   }
 
-  static ATTENTION_FN void query_pass(const Arguments& p, unsigned block, char* memory) {
+  template <int BYTES> static ATTENTION_FN void query_pass(const Arguments& p, unsigned block, char* memory) {
+    static_assert(BYTES == kBackwardShared);
     if (!p.results[0]) return;
     const int blocks = (p.rows + B - 1) / B, matrices = p.batch * p.heads;
     const int number = block % matrices, batch = number / p.heads, head = number % p.heads,

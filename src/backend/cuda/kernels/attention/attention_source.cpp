@@ -162,8 +162,8 @@ class Passes {
       const int64_t extent = is_over_keys ? form_.keys : form_.rows;
       const std::string kept = name == "ForwardPass" ? "" : choice.keeps_rows ? ", true" : ", false";
       add(fmt::format("attention_{}", name), attention_warp_templates(), 32 * choice.warps, choice.blocks,
-          fmt::format("{}<{}, {}, {}, {}, {}, {}{}>::run(p, blockIdx.x, memory)", name, dtype, padded, choice.tiles,
-                      choice.warps, choice.step, cap, kept),
+          fmt::format("{}<{}, {}, {}, {}, {}, {}{}>::run<{}>(p, blockIdx.x, memory)", name, dtype, padded, choice.tiles,
+                      choice.warps, choice.step, cap, kept, shared),
           ceil_div(extent, choice.rows()) * (is_over_keys ? key_matrices() : query_matrices()), shared);
     };
     const auto bytes = [&](int64_t rows) { return static_cast<uint64_t>(rows * padded * 2); };
@@ -218,10 +218,11 @@ class Passes {
     const DecodeChoice c = decode_choice(tasks, padded);
     const int64_t shares = c.shares;
     const bool is_in_cluster = facts_.has_clusters && shares > 1;
+    const uint64_t shared = decode_bytes(c, padded);
     add("attention_decode", attention_warp_templates(), 32 * c.warps, 1,
-        fmt::format("DecodePass<{}, {}, {}, {}, {}, {}, {}>::run(p, blockIdx.x, memory)", dtype, padded, c.warps,
-                    c.stages, shares, is_in_cluster, cap),
-        tasks * shares, decode_bytes(c, padded));
+        fmt::format("DecodePass<{}, {}, {}, {}, {}, {}, {}>::run<{}>(p, blockIdx.x, memory)", dtype, padded, c.warps,
+                    c.stages, shares, is_in_cluster, cap, shared),
+        tasks * shares, shared);
     if (is_in_cluster) passes_.back().kernel.text.bounds += fmt::format(" __cluster_dims__({})", shares);
     if (is_in_cluster || shares == 1) return;
     const int64_t left = kFewRows * padded + 2 * kFewRows;  // numbers of a share
@@ -281,24 +282,25 @@ class Passes {
     const int rows = tile.rows, padded = tile.padded;
     const std::string type =
         fmt::format("Plain<{}, {}, {}, {}>", type_of(node_.dtype), type_of(accumulator_of(node_.dtype)), rows, padded);
-    const auto add_pass = [&](std::string_view name, int64_t blocks, bool has_tiles) {
+    const uint64_t shared = plain_bytes(tile);
+    const auto add_pass = [&](std::string_view name, int64_t blocks, uint64_t bytes) {
       add(fmt::format("attention_{}", name.substr(0, name.find('<'))), attention_plain_templates(), kPlainThreads, 1,
-          fmt::format("{}::{}(p, blockIdx.x, memory)", type, name), blocks, has_tiles ? plain_bytes(tile) : 0);
+          fmt::format("{}::{}(p, blockIdx.x, memory)", type, name), blocks, bytes);
     };
     const int64_t over_rows = ceil_div(form_.rows, rows) * query_matrices();
     if (is_forward()) {
       const int64_t shares = are_rows_few() ? plain_shares(over_rows) : 1;
-      add_pass(fmt::format("forward<{}>", shares), over_rows * shares, true);
+      add_pass(fmt::format("forward<{}, {}>", shared, shares), over_rows * shares, shared);
       if (shares == 1) return;
       passes_.back().workspace_bytes =
           static_cast<uint64_t>(over_rows * shares * rows * (padded + 2)) * size_of(accumulator_of(node_.dtype));
       return add_pass(fmt::format("add_shares<{}>", shares),
-                      ceil_div(query_matrices() * form_.rows * padded, kPlainThreads), false);
+                      ceil_div(query_matrices() * form_.rows * padded, kPlainThreads), 0);
     }
-    add_pass("deltas", ceil_div(query_matrices() * form_.rows, 16), false);
+    add_pass("deltas", ceil_div(query_matrices() * form_.rows, 16), 0);
     passes_.back().workspace_bytes = lines() * size_of(accumulator_of(node_.dtype));
-    add_pass("key_pass", ceil_div(form_.keys, rows) * key_matrices(), true);
-    add_pass("query_pass", over_rows, true);
+    add_pass(fmt::format("key_pass<{}>", shared), ceil_div(form_.keys, rows) * key_matrices(), shared);
+    add_pass(fmt::format("query_pass<{}>", shared), over_rows, shared);
   }
 
  private:

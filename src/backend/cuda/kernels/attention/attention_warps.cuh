@@ -84,7 +84,9 @@ template <bool BF, int D, int MT, int W, int KEYS, bool CAP> struct ForwardPass 
   using KeyTile = Tile<KEYS, D>;
   static constexpr int kShared = QueryTile::kBytes + 4 * KeyTile::kBytes;
 
-  static ATTENTION_FN void run(const Arguments& p, unsigned block, char* memory) {
+  /// BYTES: of shared memory.
+  template <int BYTES> static ATTENTION_FN void run(const Arguments& p, unsigned block, char* memory) {
+    static_assert(BYTES == kShared);
     const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(memory));
     const int blocks = (p.rows + kRows - 1) / kRows, matrices = p.batch * p.heads;
     const int number = block % matrices, batch = number / p.heads, head = number % p.heads;
@@ -207,7 +209,9 @@ template <bool BF, int D, int MT, int W, int ROWS, bool CAP, bool KEPT> struct K
   static constexpr int kStage = 2 * RowTile::kBytes + kNumbers;
   static constexpr int kShared = 2 * KeyTile::kBytes + 2 * kStage;
 
-  static ATTENTION_FN void run(const Arguments& p, unsigned block, char* memory) {
+  /// BYTES: of shared memory.
+  template <int BYTES> static ATTENTION_FN void run(const Arguments& p, unsigned block, char* memory) {
+    static_assert(BYTES == kShared);
     const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(memory));
     const int matrices = p.batch * p.groups, number = block % matrices, batch = number / p.groups,
               group = number % p.groups;
@@ -309,7 +313,9 @@ template <bool BF, int D, int MT, int W, int KEYS, bool CAP, bool KEPT> struct Q
   using KeyTile = Tile<KEYS, D>;
   static constexpr int kShared = 2 * RowTile::kBytes + 4 * KeyTile::kBytes;
 
-  static ATTENTION_FN void run(const Arguments& p, unsigned block, char* memory) {
+  /// BYTES: of shared memory.
+  template <int BYTES> static ATTENTION_FN void run(const Arguments& p, unsigned block, char* memory) {
+    static_assert(BYTES == kShared);
     const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(memory));
     if (!p.results[0]) return;
     const int blocks = (p.rows + kRows - 1) / kRows, matrices = p.batch * p.heads;
