@@ -62,14 +62,12 @@ Value call_given(Context& context, const Value& callee, const Signature& signatu
 
 /// Returns the parts of a complex number, or of those in lists as deep as a tensor has axes.
 Value part_of_argument(const Value& argument, bool is_imaginary, int depth = 0) {  // bounded recursion: by kMaxRank
-  if ((!argument.is(Tag::list) && !argument.is(Tag::tuple)) || depth > kMaxRank)
-    return complex_part(argument, is_imaginary);
-  const bool is_list = argument.is(Tag::list);
-  const std::vector<Value>& from = is_list ? argument.as<List>().items : argument.as<Tuple>().items;
+  if (!is_items(argument) || depth > kMaxRank) return complex_part(argument, is_imaginary);
+  const std::vector<Value>& from = argument.as<Sequence>().items;
   Collector items;
   count_work(64 * static_cast<int64_t>(from.size() + 1));
   for (const Value& item : from) items.add(part_of_argument(item, is_imaginary, depth + 1));
-  return is_list ? make_list(items.take()) : make_tuple(items.take());
+  return argument.is(Tag::list) ? make_list(items.take()) : make_tuple(items.take());
 }
 
 const Value* complex_form(Context& context, std::string_view name) {

@@ -4,6 +4,7 @@
 // are rounded before they are added.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -60,6 +61,34 @@ inline WindowReader reader_of(const WindowPass& pass) {
   }
   return reader;
 }
+
+/// What the passes that gather windows into columns have in common.
+class WindowLoop {
+ protected:
+  WindowLoop(const WindowPass& pass, const ConvContext& context)
+      : pass_(pass),
+        context_(context),
+        lanes_(static_cast<int64_t>(context.kernels.lanes)),
+        depth_(pass.depth()),
+        windows_(product_of(pass.positions)),
+        in_plane_(product_of(pass.extent)) {}
+
+  /// Returns the run that begins with window `at` of a group of an example: it ends with its row, or after `most`.
+  WindowRun run_at(int64_t example, int64_t group, int64_t at, int64_t most, int64_t column) const {
+    WindowRun run{(example * pass_.groups + group) * pass_.channels * in_plane_, {}, most, column};
+    for (int axis = kConvAxes - 1; axis >= 0; --axis) {
+      const int64_t place = at % pass_.positions[axis];
+      at /= pass_.positions[axis];
+      run.at[axis] = place * pass_.step[axis] + pass_.first[axis];
+      if (axis == kConvAxes - 1) run.length = std::min(most, pass_.positions[axis] - place);
+    }
+    return run;
+  }
+
+  const WindowPass& pass_;
+  const ConvContext& context_;
+  const int64_t lanes_, depth_, windows_, in_plane_;  // windows of an example, elements of a channel
+};
 
 /// Returns the vectors of the next tile of a row that has so many left: none of one vector after one of three.
 inline int64_t tile_vectors(int64_t left) {

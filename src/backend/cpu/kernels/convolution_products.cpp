@@ -26,18 +26,13 @@ constexpr int64_t kOutputsAtOnce = 8;
 constexpr int64_t kFewestRows = 96;  // of a part of the rows, which gathers its windows anew
 
 /// Runs one pass by one item after another: a group, a block of windows, and a part of the rows.
-template <class T> class ProductPass {
+template <class T> class ProductPass : WindowLoop {
  public:
   ProductPass(const WindowPass& pass, const T* in, const T* weights, T* out, const ConvContext& context)
-      : pass_(pass),
+      : WindowLoop(pass, context),
         in_(in),
         weights_(weights + pass.weights),
         out_(out),
-        context_(context),
-        lanes_(static_cast<int64_t>(context.kernels.lanes)),
-        depth_(pass.depth()),
-        windows_(product_of(pass.positions)),
-        in_plane_(product_of(pass.extent)),
         out_plane_(product_of(pass.to_extent)) {
     is_by_example_ =
         pass.batch == 1 || windows_ >= kWindowsOfExample || (windows_ >= kWindowsOfVectors && windows_ % lanes_ == 0);
@@ -102,17 +97,9 @@ template <class T> class ProductPass {
   /// Splits the windows of a block into runs along the last axis.
   void add_runs(Block& block) const {
     for (int64_t column = 0; column < block.count;) {
-      int64_t at = (block.first + column) % windows_, place[kConvAxes];
-      const int64_t example = (block.first + column) / windows_;
-      for (int axis = kConvAxes - 1; axis >= 0; --axis) {
-        place[axis] = at % pass_.positions[axis];
-        at /= pass_.positions[axis];
-      }
-      const int64_t length = std::min(block.count - column, pass_.positions[2] - place[2]);
-      WindowRun run{(example * pass_.groups + block.group) * pass_.channels * in_plane_, {}, length, column};
-      for (int axis = 0; axis < kConvAxes; ++axis) run.at[axis] = place[axis] * pass_.step[axis] + pass_.first[axis];
-      block.runs.push_back(run);
-      column += length;
+      const int64_t window = block.first + column;
+      block.runs.push_back(run_at(window / windows_, block.group, window % windows_, block.count - column, column));
+      column += block.runs.back().length;
     }
   }
 
@@ -201,12 +188,10 @@ template <class T> class ProductPass {
     return length;
   }
 
-  const WindowPass& pass_;
   const T* const in_;
   const T* const weights_;
   T* const out_;
-  const ConvContext& context_;
-  const int64_t lanes_, depth_, windows_, in_plane_, out_plane_;
+  const int64_t out_plane_;
   bool is_by_example_;
   int64_t blocks_, parts_;
 };

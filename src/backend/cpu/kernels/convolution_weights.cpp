@@ -16,19 +16,10 @@ constexpr int64_t kWindows = 256;       // of one example, summed before they ar
 // Windows are summed in parts where weights are too few for the threads of a large machine.
 constexpr int64_t kWindowsOfPart = 32 * kWindows, kEnoughItems = 32;
 
-template <class T> class WeightPass {
+template <class T> class WeightPass : WindowLoop {
  public:
   WeightPass(const WindowPass& pass, const T* in, const T* grad, T* out, const ConvContext& context)
-      : pass_(pass),
-        in_(in),
-        grad_(grad),
-        out_(out),
-        context_(context),
-        lanes_(static_cast<int64_t>(context.kernels.lanes)),
-        depth_(pass.depth()),
-        windows_(product_of(pass.positions)),
-        in_plane_(product_of(pass.extent)),
-        parts_(weight_parts(pass)) {}
+      : WindowLoop(pass, context), in_(in), grad_(grad), out_(out), parts_(weight_parts(pass)) {}
 
   void run() {
     const int64_t down = ceil_div(pass_.rows, kRowsAtOnce), across = ceil_div(depth_, kWeightColumns);
@@ -81,15 +72,8 @@ template <class T> class WeightPass {
     std::array<WindowRun, kWindows> runs;
     size_t run_count = 0;
     for (int64_t column = 0; column < count;) {
-      const int64_t at = first + column, x = at % pass_.positions[2], y = at / pass_.positions[2] % pass_.positions[1],
-                    z = at / pass_.positions[2] / pass_.positions[1];
-      const int64_t length = std::min(count - column, pass_.positions[2] - x);
-      runs[run_count++] = {
-          (example * pass_.groups + block.group) * pass_.channels * in_plane_,
-          {z * pass_.step[0] + pass_.first[0], y * pass_.step[1] + pass_.first[1], x * pass_.step[2] + pass_.first[2]},
-          length,
-          column};
-      column += length;
+      runs[run_count] = run_at(example, block.group, first + column, count - column, column);
+      column += runs[run_count++].length;
     }
     const int64_t width = ceil_div(count, lanes_) * lanes_;
     context_.kernels.gather(to, width + kGatherSlack, runs.data(), run_count, in_, reader_of(pass_), block.column,
@@ -111,12 +95,10 @@ template <class T> class WeightPass {
     }
   }
 
-  const WindowPass& pass_;
   const T* const in_;
   const T* const grad_;
   T* const out_;
-  const ConvContext& context_;
-  const int64_t lanes_, depth_, windows_, in_plane_, parts_;
+  const int64_t parts_;
 };
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "backend/cuda/kernels/convolution/few_pixels.h"
 #include "backend/cuda/libraries/convolutions.h"
 #include "backend/cuda/libraries/cudnn.h"
 #include "backend/cuda/libraries/handle.h"
@@ -223,8 +222,7 @@ std::vector<int64_t> key_of(const graph::Node& node, bool tf32) {
 
 bool can_cudnn_describe(const graph::Node& node) {
   const ConvGeometry& geometry = *node.attrs.conv;
-  if (!fits_ints(node.args[0].layout.shape) || !fits_ints(node.args[1].layout.shape) || !fits_ints(node.shape))
-    return false;
+  if (!graph::is_conv_of_ints(node)) return false;
   const ConvForm form = graph::conv_form_of(node);
   for (int i = 0; i < geometry.rank(); ++i) {
     const auto at = static_cast<size_t>(i);

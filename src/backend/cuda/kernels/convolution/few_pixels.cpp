@@ -38,13 +38,7 @@ struct Division {
 /// From the largest tile on; a multiple of 7 pixels is a whole part of most planes of models.
 constexpr Division kDivisions[] = {{2, 1, 4, 7}, {1, 1, 4, 7}, {1, 1, 4, 4}};
 
-/// The extents of a plane; one axis lies along x.
-struct Plane {
-  explicit Plane(const ConvAxes& axes) : y(axes[1]), x(axes[2]) {}
-  int64_t area() const { return y * x; }
-
-  int64_t y, x;
-};
+constexpr size_t kY = 1, kX = 2;  // of ConvAxes, whose first has extent 1; one axis of space lies along x
 
 /// Finds the kernel and the arguments of one convolution.
 class FewPixelsChoice {
@@ -54,16 +48,7 @@ class FewPixelsChoice {
         facts_(facts),
         size_(static_cast<int64_t>(size_of(node.dtype))),
         form_(graph::conv_form_of(node)),
-        images_(form_.batch),
-        channels_(form_.in_channels),
-        outputs_(form_.out_channels),
-        image_(form_.in),
-        taps_(form_.taps),
-        out_(form_.out),
-        stride_(conv_axes(node.attrs.conv->stride, 1)),
-        dilation_(conv_axes(node.attrs.conv->dilation, 1)),
-        low_(form_.low),
-        parts_(taps_.area() == 1 ? 2 : 1) {
+        parts_(product_of(form_.taps) == 1 ? 2 : 1) {
     for (const Division& each : kDivisions) {
       division_ = each;
       if (blocks() * most_split() >= kEnoughBlocks) break;
@@ -76,7 +61,7 @@ class FewPixelsChoice {
     if (!facts_.has_clusters) return "the GPU has no clusters of blocks";
     if (size_ != 2 && !(dtype_ == DType::f32 && facts_.tf32)) return "f32 must not be rounded (--tf32 lets it)";
     if (shared_bytes() > facts_.shared_bytes) return "a tile does not fit in shared memory";
-    return ceil_div(outputs_, division_.rows()) <= kMostGrid ? "" : "too many outputs";
+    return ceil_div(form_.out_channels, division_.rows()) <= kMostGrid ? "" : "too many outputs";
   }
 
   FewPixels make() const {
@@ -90,42 +75,44 @@ class FewPixelsChoice {
     kernel.text.body = fmt::format(
         "  extern __shared__ __align__(16) char memory[];\n"
         "  tsl::cuda::few_pixels::Convolution<{}, {}, {}, {}, {}, {}, {}, {}, {}>::run(p, memory);\n",
-        type_of(dtype_), taps_.y, taps_.x, division_.tiles, division_.row_warps, division_.channel_warps,
+        type_of(dtype_), form_.taps[kY], form_.taps[kX], division_.tiles, division_.row_warps, division_.channel_warps,
         division_.pixel_tiles, parts_, kStages);
     kernel.threads_x = 32 * division_.warps();
-    result.grid = {static_cast<unsigned>(split_), static_cast<unsigned>(ceil_div(outputs_, division_.rows())),
-                   static_cast<unsigned>(images_ * tiles())};
+    result.grid = {static_cast<unsigned>(split_), static_cast<unsigned>(ceil_div(form_.out_channels, division_.rows())),
+                   static_cast<unsigned>(form_.batch * tiles())};
     result.shared_bytes = shared_bytes();
-    result.can_filters_be_wide = channels_ * size_ % kWidePixelBytes == 0;
+    result.can_filters_be_wide = form_.in_channels * size_ % kWidePixelBytes == 0;
     fill(result.arguments);
     return result;
   }
 
  private:
   /// Clusters of blocks.
-  int64_t blocks() const { return ceil_div(outputs_, division_.rows()) * tiles() * images_; }
+  int64_t blocks() const { return ceil_div(form_.out_channels, division_.rows()) * tiles() * form_.batch; }
   int64_t most_split() const { return std::min(kMostSplit, chunks()); }
-  int64_t tiles() const { return ceil_div(out_.area(), division_.pixels()); }
+  int64_t tiles() const { return ceil_div(product_of(form_.out), division_.pixels()); }
   int64_t chunk() const { return kTileDepth * division_.channel_warps * parts_; }  // channels
-  int64_t chunks() const { return ceil_div(channels_, chunk()); }
+  int64_t chunks() const { return ceil_div(form_.in_channels, chunk()); }
   int64_t stages() const { return std::min(kStages, ceil_div(chunks(), split_)); }
 
   /// The rows of pixels that a tile may touch.
   int64_t lines() const {
     const int64_t pixels = division_.pixels();
-    return std::min(out_.y, pixels % out_.x == 0 ? pixels / out_.x : (pixels - 2) / out_.x + 2);
+    return std::min(form_.out[kY],
+                    pixels % form_.out[kX] == 0 ? pixels / form_.out[kX] : (pixels - 2) / form_.out[kX] + 2);
   }
   /// What is read along an axis, without gaps if there is one tap.
-  static int64_t reach(int64_t count, int64_t taps, int64_t stride, int64_t dilation) {
-    return taps == 1 ? count : (count - 1) * stride + (taps - 1) * dilation + 1;
+  int64_t reach(int64_t count, size_t axis) const {
+    const int64_t taps = form_.taps[axis];
+    return taps == 1 ? count : (count - 1) * form_.stride[axis] + (taps - 1) * form_.dilation[axis] + 1;
   }
-  int64_t rows() const { return reach(lines(), taps_.y, stride_.y, dilation_.y); }
-  int64_t columns() const { return reach(out_.x, taps_.x, stride_.x, dilation_.x); }
+  int64_t rows() const { return reach(lines(), kY); }
+  int64_t columns() const { return reach(form_.out[kX], kX); }
   /// Elements from one channel to the next: four channels are in different banks.
   int64_t plane() const { return ceil_div(rows() * columns() - 8, 16) * 16 + 8; }
 
   uint64_t shared_bytes() const {
-    const int64_t depth = chunk() * taps_.area(), is_in_one_bank = depth * size_ / 4 % 8 == 0;
+    const int64_t depth = chunk() * product_of(form_.taps), is_in_one_bank = depth * size_ / 4 % 8 == 0;
     const int64_t pitch = depth + (is_in_one_bank ? kWidePixelBytes / size_ : 0);
     const int64_t operands =
         stages() * (size_ * division_.rows() * pitch + 4 * chunk() * plane()) + 4 * rows() * columns();
@@ -136,10 +123,12 @@ class FewPixelsChoice {
   void fill(few_pixels::Arguments& p) const {
     const auto set = [](int& to, int64_t value) { to = static_cast<int>(value); };
     p = {};
-    set(p.channels, channels_), set(p.outputs, outputs_);
-    set(p.height, image_.y), set(p.width, image_.x), set(p.out_height, out_.y), set(p.out_width, out_.x);
-    set(p.stride_y, stride_.y), set(p.stride_x, stride_.x), set(p.low_y, low_.y), set(p.low_x, low_.x);
-    set(p.dilation_y, dilation_.y), set(p.dilation_x, dilation_.x);
+    set(p.channels, form_.in_channels), set(p.outputs, form_.out_channels);
+    set(p.height, form_.in[kY]), set(p.width, form_.in[kX]), set(p.out_height, form_.out[kY]),
+        set(p.out_width, form_.out[kX]);
+    set(p.stride_y, form_.stride[kY]), set(p.stride_x, form_.stride[kX]), set(p.low_y, form_.low[kY]),
+        set(p.low_x, form_.low[kX]);
+    set(p.dilation_y, form_.dilation[kY]), set(p.dilation_x, form_.dilation[kX]);
     set(p.rows, rows()), set(p.columns, columns()), set(p.plane, plane()), set(p.tiles, tiles());
     set(p.stages, stages());
   }
@@ -148,8 +137,6 @@ class FewPixelsChoice {
   const DeviceFacts& facts_;
   int64_t size_;
   ConvForm form_;
-  int64_t images_, channels_, outputs_;
-  Plane image_, taps_, out_, stride_, dilation_, low_;
   Division division_ = kDivisions[0];
   int64_t parts_;      // of 8 channels for each warp in a chunk
   int64_t split_ = 1;  // blocks that share the channels
@@ -160,11 +147,9 @@ std::string_view refusal_of_form(const graph::Node& node) {
   constexpr std::string_view kUnknown = "groups, three axes of space, or extents beyond 32 bits",
                              kSlow = "cuDNN is faster";
   if (node.op != Op::conv) return "a gradient";
-  const Shape &x = node.args[0].layout.shape, &w = node.args[1].layout.shape;
   const ConvForm form = graph::conv_form_of(node);
   const ConvGeometry& geometry = *node.attrs.conv;
-  if (geometry.groups != 1 || geometry.rank() > 2 || !fits_ints(x) || !fits_ints(w) || !fits_ints(node.shape))
-    return kUnknown;
+  if (geometry.groups != 1 || geometry.rank() > 2 || !graph::is_conv_of_ints(node)) return kUnknown;
   for (const Ints* numbers : {&geometry.stride, &geometry.dilation, &geometry.low}) {
     for (const int64_t number : *numbers) {
       if (std::abs(number) > kMostStep) return "a large stride, dilation or margin";
@@ -209,11 +194,6 @@ class FewPixelsOp final : public OwnOp {
 };
 
 }  // namespace
-
-bool fits_ints(const Shape& shape) {
-  const std::optional<int64_t> count = count_if_representable(shape);
-  return count && *count > 0 && *count <= INT32_MAX;
-}
 
 std::string_view few_pixels_refusal(const graph::Node& node, const DeviceFacts& facts) {
   if (!is_float(node.dtype)) return "of integers";

@@ -13,9 +13,6 @@
 
 namespace tsl::cuda {
 
-/// Whether a shape has elements, and its indices fit in 32 bits.
-bool fits_ints(const Shape& shape);
-
 /// A kernel whose only argument is few_pixels::Arguments.
 struct FewPixels {
   CudaKernel kernel;
