@@ -53,16 +53,16 @@ const KernelRow* KernelRows::named_row(const OpDef& op) const {
   const std::string_view wanted = forced_name(op);
   if (wanted.empty() || (op.compose && wanted == kDefinition)) return nullptr;
   const KernelRow* named = nullptr;
-  std::string names;
+  std::vector<std::string_view> names;
   for_rows_of(op.op, [&](const KernelRow& row) {
     if (row.name == wanted) named = &row;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
+    names.push_back(row.name);
     return named != nullptr;
   });
-  if (!named)
-    fail(ErrorName::unknown_choice, "TSL_KERNELS: no kernel of {} is named '{}'; there are {}", op.name, wanted,
-         names.empty() ? "none" : names);
-  return named;
+  if (named) return named;
+  if (op.compose) names.push_back(kDefinition);
+  fail(ErrorName::unknown_choice, "TSL_KERNELS: no kernel of {} is named '{}'; there are {}", op.name, wanted,
+       names.empty() ? "none" : fmt::to_string(fmt::join(names, ", ")));
 }
 
 const KernelRow* KernelRows::forced_row(const graph::Node& node) const {

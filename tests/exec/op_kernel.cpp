@@ -117,7 +117,7 @@ TEST_CASE("a call is made by its definition where all rows refuse it") {
   CHECK(why("attention:second", "added", "added") == "added");
   CHECK(why("attention:definition", "", "") == "TSL_KERNELS names another one");
   CHECK_THROWS_WITH(why("attention:third", "", ""),
-                    "TSL_KERNELS: no kernel of attention is named 'third'; there are first, second");
+                    "TSL_KERNELS: no kernel of attention is named 'third'; there are first, second, definition");
 }
 
 TEST_CASE("TSL_KERNELS names the row of an op") {
