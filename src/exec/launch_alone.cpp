@@ -130,7 +130,8 @@ bool uses_memory_of(const Plan& plan, uint32_t launch, uint32_t buffer) {
 
 bool writes_parts(const Plan& plan, const std::vector<uint32_t>& launch) {
   return std::any_of(launch.begin(), launch.end(), [&](uint32_t k) {
-    return plan.graph[plan.kernels[k].nodes[0]].def().traits.writes_into != WritesInto::fresh;
+    const WritesInto writes_into = plan.graph[plan.kernels[k].nodes[0]].def().traits.writes_into;
+    return writes_into == WritesInto::copy_of_first || writes_into == WritesInto::copies_of_operands;
   });
 }
 

@@ -36,9 +36,10 @@ bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out) {
 
 bool may_overwrite(const Plan& plan, const Kernel& kernel, uint32_t in, uint32_t out) {
   if (kernel.kind != Template::op) return may_overwrite(kernel, in, out);
-  return sums_over_ranks(plan, kernel) && kernel.buffers[0] == in &&
+  const Node& node = plan.graph[kernel.op_node];
+  return node.def().traits.writes_into == WritesInto::fresh_or_first && kernel.buffers[0] == in &&
          std::count(kernel.buffers.begin(), kernel.buffers.end(), in) == 1 &&
-         reads_all_in_order(plan.graph, plan.graph[kernel.op_node].args[0]);
+         reads_all_in_order(plan.graph, node.args[0]);
 }
 
 std::optional<Move> move_of(const Kernel& kernel) {

@@ -32,17 +32,17 @@ bool same_program(const Kernel& a, const Kernel& b) {
                     });
 }
 
-bool sums_over_ranks(const Plan& plan, const Kernel& kernel) {
-  return kernel.kind == Template::op && plan.graph[kernel.op_node].op == Op::sum_ranks;
+bool is_of_program(const Plan& plan, const Kernel& kernel) {
+  return kernel.kind == Template::op && plan.graph[kernel.op_node].is_of_program();
 }
 
 namespace {
 
-/// Returns the last kernel that sums over ranks; the number of kernels if none does.
-uint32_t find_last_sum(const Plan& plan) {
+/// Returns the last kernel of an op of Ordering::program; the number of kernels if there is none.
+uint32_t find_last_of_program(const Plan& plan) {
   const auto count = static_cast<uint32_t>(plan.kernels.size());
   for (uint32_t k = count; k-- > 0;) {
-    if (sums_over_ranks(plan, plan.kernels[k])) return k;
+    if (is_of_program(plan, plan.kernels[k])) return k;
   }
   return count;
 }
@@ -59,9 +59,9 @@ void make_launches(Plan& plan, std::pmr::memory_resource* memory) {
     return;
   }
   std::pmr::vector<int64_t> written_in(plan.buffers.size(), -1, memory);  // the last launch that writes each buffer
-  const uint32_t last_sum = find_last_sum(plan);
-  int64_t last_sum_launch = -1;
-  std::pmr::vector<bool> follows_last_sum(memory);  // per launch
+  const uint32_t last_ordered = find_last_of_program(plan);
+  int64_t last_ordered_launch = -1;
+  std::pmr::vector<bool> follows_last_ordered(memory);  // per launch
   // The launches of each program, ascending.
   std::pmr::unordered_map<const Kernel*, std::pmr::vector<int64_t>, ProgramHash, SameProgram> running(memory);
   plan.launches.reserve(plan.kernels.size());
@@ -73,10 +73,10 @@ void make_launches(Plan& plan, std::pmr::memory_resource* memory) {
       int64_t after = -1;  // the last launch that this kernel depends on
       const size_t waiting = kernel.buffers.size() - (writes_part(plan, kernel) ? 1 : 0);  // parts need no order
       for (size_t i = 0; i < waiting; ++i) after = std::max(after, written_in[kernel.buffers[i]]);
-      follows = last_sum_launch >= 0 && after >= last_sum_launch;
+      follows = last_ordered_launch >= 0 && after >= last_ordered_launch;
       std::pmr::vector<int64_t>& launches = running[&kernel];
       const auto first = std::find_if(std::upper_bound(launches.begin(), launches.end(), after), launches.end(),
-                                      [&](int64_t other) { return follows_last_sum[other] == follows; });
+                                      [&](int64_t other) { return follows_last_ordered[other] == follows; });
       if (first != launches.end()) {
         launch = *first;
       } else {
@@ -85,9 +85,9 @@ void make_launches(Plan& plan, std::pmr::memory_resource* memory) {
     }
     if (launch == static_cast<int64_t>(plan.launches.size())) {
       plan.launches.emplace_back();
-      follows_last_sum.push_back(follows);
+      follows_last_ordered.push_back(follows);
     }
-    if (k == last_sum) last_sum_launch = launch;
+    if (k == last_ordered) last_ordered_launch = launch;
     plan.launches[launch].push_back(k);
     for (uint32_t w = 0; w < kernel.written; ++w) {
       int64_t& last = written_in[kernel.buffers[kernel.buffers.size() - 1 - w]];

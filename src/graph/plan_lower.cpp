@@ -466,7 +466,8 @@ class Lowering {
       case WritesInto::copy_of_first:
         add_copy(id, graph_[id].args[0], Layout::contiguous(graph_[id].shape));
         [[fallthrough]];
-      case WritesInto::fresh: add_op(group); break;
+      case WritesInto::fresh:
+      case WritesInto::fresh_or_first: add_op(group); break;
     }
   }
 

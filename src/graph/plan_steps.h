@@ -16,8 +16,8 @@ void lower(Plan& plan, const Fusion& fusion, std::pmr::memory_resource* memory);
 
 // ---- plan_launches.cpp: which kernels share a launch ------------------------------------------------------------
 
-/// Whether a kernel sums over ranks.
-bool sums_over_ranks(const Plan& plan, const Kernel& kernel);
+/// Whether ranks make the calls of a kernel's op in the order of the program.
+bool is_of_program(const Plan& plan, const Kernel& kernel);
 
 /// Whether two kernels, fused ones, run the same program, on possibly different buffers and sizes.
 bool same_program(const Kernel& a, const Kernel& b);
@@ -28,8 +28,8 @@ bool writes_part(const Plan& plan, const Kernel& kernel);
 
 /// Fills plan.launches: independent kernels with the same program share a multi-tensor launch. For example, an
 /// optimizer's update of two hundred parameters is one launch, and so are the parts of a concat, and norms. A kernel
-/// joins the earliest possible launch, so that its readers have most launches to join. What follows the last sum over
-/// ranks joins nothing that need not wait for it.
+/// joins the earliest possible launch, so that its readers have most launches to join. What follows the last op of
+/// Ordering::program joins nothing that need not wait for it.
 void make_launches(Plan& plan, std::pmr::memory_resource* memory);
 
 // ---- plan_buffers.cpp: lifetimes, donors, aliases and the arena -------------------------------------------------
@@ -40,7 +40,7 @@ inline constexpr size_t kMaxDonors = 8;
 /// Whether the kernel, which writes `out`, reads each element of `in` only where and before it writes it, and does not
 /// write `in`.
 bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out);
-/// As above, and whether the kernel is a sum over ranks of all of `in`.
+/// As above, and whether the kernel is of an op that may write over its first operand, and reads all of `in` in order.
 bool may_overwrite(const Plan& plan, const Kernel& kernel, uint32_t in, uint32_t out);
 
 /// The buffers of a kernel that only moves elements, each to the same place: in one memory it has nothing to do.

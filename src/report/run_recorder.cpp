@@ -237,7 +237,7 @@ namespace {
 
 /// Counts the launches between a sum over ranks and the first that reads it, without other sums.
 uint32_t launches_beside(const graph::Plan& plan, uint32_t sum) {
-  const auto is_sum = [&](uint32_t k) { return graph::sums_over_ranks(plan, plan.kernels[k]); };
+  const auto is_sum = [&](uint32_t k) { return graph::is_of_program(plan, plan.kernels[k]); };
   const auto needs = [&](uint32_t k) {
     const std::vector<uint32_t>& buffers = plan.kernels[k].buffers;
     return !is_sum(k) && std::find(buffers.begin(), buffers.end(), plan.kernels[sum].buffers.back()) != buffers.end();
@@ -271,7 +271,7 @@ void RunRecorder::on_plan(const graph::Plan& plan) {
   to->memory.donations = static_cast<uint32_t>(
       std::count_if(plan.donors.begin(), plan.donors.end(), [](const auto& inputs) { return !inputs.empty(); }));
   for (uint32_t k = 0; k < plan.kernels.size(); ++k) {
-    if (!graph::sums_over_ranks(plan, plan.kernels[k])) continue;
+    if (!graph::is_of_program(plan, plan.kernels[k])) continue;
     const graph::Buffer& summed = plan.buffers[plan.kernels[k].buffers.back()];
     const graph::Node& node = plan.graph[plan.kernels[k].op_node];
     to->sums.push_back({op_of(node), fmt::format("{}{}", name_of(node.dtype), to_string(node.shape)),

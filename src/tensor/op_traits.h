@@ -25,6 +25,7 @@ enum class FusesAs : uint8_t {
 /// Into what memory an op with kernels of its own writes.
 enum class WritesInto : uint8_t {
   fresh,               // memory of its own, all of it
+  fresh_or_first,      // as above, or that of its first operand, if it reads all of that in order
   copy_of_first,       // a copy of its first operand, which it changes
   copies_of_operands,  // parts of the result: each operand is copied into one, and no other kernel is left
 };

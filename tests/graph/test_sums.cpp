@@ -46,7 +46,7 @@ std::pair<std::vector<size_t>, size_t> find(const Plan& plan) {
   size_t last_product = 0;
   for (size_t launch = 0; launch < plan.launches.size(); ++launch) {
     const Kernel& kernel = plan.kernels[plan.launches[launch][0]];
-    if (sums_over_ranks(plan, kernel)) sums.push_back(launch);
+    if (is_of_program(plan, kernel)) sums.push_back(launch);
     if (kernel.kind == Template::op && plan.graph[kernel.op_node].op == Op::matmul) last_product = launch;
   }
   return {sums, last_product};

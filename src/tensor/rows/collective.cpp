@@ -11,9 +11,10 @@ namespace rows {
 
 namespace {
 
-OpTraits collective_traits() {
+OpTraits collective_traits(WritesInto writes_into = WritesInto::fresh) {
   OpTraits traits = unfused_traits(Category::copy, AxisUse::none, 1.0);
   traits.ordering = Ordering::program;
+  traits.writes_into = writes_into;
   return traits;
 }
 
@@ -136,7 +137,7 @@ void add_collectives(Table& table) {
              .name = "sum_ranks",
              .signature = "sum_ranks(x)",
              .doc = "the sum of what all ranks have, in their order",
-             .traits = collective_traits(),
+             .traits = collective_traits(WritesInto::fresh_or_first),
              .arity = 1,
              .prepare = prepare_same,
              .infer = infer_like_first,
