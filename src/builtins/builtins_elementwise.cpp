@@ -1,6 +1,9 @@
 // Defines every elementwise op as a builtin, on tensors, host numbers, and lists of either.
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/error_names.h"
 #include "builtins/builtins.h"
@@ -8,6 +11,7 @@
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "vm/arguments.h"
+#include "vm/complex.h"
 #include "vm/operators.h"
 
 namespace tsl {
@@ -50,6 +54,7 @@ class Elementwise {
     check_depth(depth);
     if (x.is(Tag::tensor)) return context_.ops().call(op_, {op_operand(x, depth == 0)});
     if (is_host_number(x)) return apply_scalar(scalar_, x);
+    if (is_complex(x)) return complex({x});
     if (!is_items(x)) wrong_operand(op_, x);
     return shared({identity_of(x), nullptr}, [&] {
       std::vector<Value> results;
@@ -64,7 +69,8 @@ class Elementwise {
       return shared({identity_of(a), identity_of(b)}, [&] { return lists(a, b, depth); });
     }
     for (const Value* x : {&a, &b})
-      if (!x->is(Tag::tensor) && !is_host_number(*x)) wrong_operand(op_, *x);
+      if (!x->is(Tag::tensor) && !is_host_number(*x) && !is_complex(*x)) wrong_operand(op_, *x);
+    if (is_complex(a) || is_complex(b)) return complex({a, b});
     // The operators know which exponents and counts are special.
     if (op_ == Op::pow) return tsl::binary(context_, ast::BinaryOp::pow, a, b);
     if (op_ == Op::left_shift) return tsl::binary(context_, ast::BinaryOp::left_shift, a, b);
@@ -90,8 +96,15 @@ class Elementwise {
     return results_[key] = compute();
   }
 
+  /// Computes with items of lists that are complex numbers, or stand beside some.
+  Value complex(std::vector<Value> operands) {
+    if (std::optional<Value> result = call_complex_form(context_, op_def(op_).name, operands)) return *result;
+    wrong_operand(op_, *std::find_if(operands.begin(), operands.end(), is_complex));
+  }
+
   Value lists(const Value& a, const Value& b, int depth) {
-    if (a.is(Tag::tensor) || b.is(Tag::tensor)) list_beside_tensor(op_def(op_).name, is_items(a) ? "a" : "b");
+    const auto is_tensor = [](const Value& v) { return v.is(Tag::tensor) || is_complex_tensor(v); };
+    if (is_tensor(a) || is_tensor(b)) list_beside_tensor(op_def(op_).name, is_items(a) ? "a" : "b");
     if (is_items(a) && is_items(b) && items_of(a).size() != items_of(b).size()) {
       fail(ErrorName::length_mismatch, "{}: lists of different lengths, {} and {}", op_def(op_).name,
            items_of(a).size(), items_of(b).size());

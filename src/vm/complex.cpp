@@ -32,12 +32,11 @@ constexpr std::string_view kOfReals[] = {
     "kaiser", "linspace", "logspace", "one_hot", "ones", "rfftfreq", "tri",    "zeros",
 };
 
-/// The functions that make tensors of lists of complex numbers, besides those above.
-constexpr std::string_view kOfLists[] = {"concat", "stack", "tensor", "to"};
+/// The functions that know lists of complex numbers themselves, besides those above. In alphabetical order.
+constexpr std::string_view kOfLists[] = {"angle", "c128", "c64",   "concat", "conj",   "imag", "norm",
+                                         "prod",  "real", "stack", "std",    "tensor", "to",   "var"};
 
-bool is_of_lists(std::string_view name) {
-  return std::find(std::begin(kOfLists), std::end(kOfLists), name) != std::end(kOfLists);
-}
+bool is_of_lists(std::string_view name) { return std::binary_search(std::begin(kOfLists), std::end(kOfLists), name); }
 bool is_by_parts(std::string_view name) { return std::binary_search(std::begin(kByParts), std::end(kByParts), name); }
 bool is_of_reals(std::string_view name) { return std::binary_search(std::begin(kOfReals), std::end(kOfReals), name); }
 
@@ -70,6 +69,17 @@ Value part_of_argument(const Value& argument, bool is_imaginary, int depth = 0) 
   return argument.is(Tag::list) ? make_list(items.take()) : make_tuple(items.take());
 }
 
+/// Makes complex numbers of results of the parts: two lists of numbers become one.
+Value joined(Context& context, Value re, Value im) {
+  if (!re.is(Tag::list) || !im.is(Tag::list)) return make_complex(context, std::move(re), std::move(im));
+  const std::vector<Value>&real = re.as<List>().items, &imaginary = im.as<List>().items;
+  Collector items;
+  count_work(64 * static_cast<int64_t>(real.size() + 1));
+  const auto part = [](const Value& number) { return apply_scalar(ScalarOp::to_real, number); };
+  for (size_t i = 0; i < real.size(); ++i) items.add(make_complex(context, part(real[i]), part(imaginary[i])));
+  return make_list(items.take());
+}
+
 const Value* complex_form(Context& context, std::string_view name) {
   return context.builtins().find(context.names().intern(std::string(kComplexForm).append(name)));
 }
@@ -89,6 +99,19 @@ bool holds_complex(const Value& v, int depth = 0) {  // bounded recursion: by kM
   count_work(static_cast<int64_t>(items.size()) + 1);
   return depth <= kMaxRank &&
          std::any_of(items.begin(), items.end(), [=](const Value& item) { return holds_complex(item, depth + 1); });
+}
+
+/// Whether a parameter takes arrays: lists of numbers, too.
+bool takes_arrays(const ParameterInfo& parameter) {
+  static const ValueKind* const array = kind_named("array");
+  if (!parameter.type) return false;
+  const std::vector<TypeAlternative>& types = parameter.type->alternatives;
+  return std::any_of(types.begin(), types.end(), [](const TypeAlternative& each) { return each.kind == array; });
+}
+
+/// Whether an argument is a list or tuple whose items a function maps, as elementwise ones do.
+bool is_mapped(const ParameterInfo& parameter, const Value& argument) {
+  return is_items(argument) && parameter.accepts_tag(argument) && !takes_arrays(parameter);
 }
 
 /// Whether a parameter takes dtypes, and no other functions beside c64 and c128.
@@ -128,12 +151,22 @@ Value call_for_reals(Context& context, const Value& callee, const Signature& sig
 }  // namespace
 
 bool has_complex(const Signature& signature, std::span<const Value> args) {
-  return std::any_of(args.begin(), args.end(), [&](const Value& v) {
-    if (v.is(Tag::tensor)) return false;
-    if (v.is(Tag::function)) return is_complex_dtype(v);
-    if (begins_complex(v)) return true;
-    return is_items(v) && (is_of_lists(signature.function) || is_by_parts(signature.function)) && holds_complex(v);
-  });
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Value& v = args[i];
+    if (v.is(Tag::tensor)) continue;
+    if (v.is(Tag::function) ? is_complex_dtype(v) : begins_complex(v)) return true;
+    if (!is_items(v) || i >= signature.parameters.size()) continue;
+    if ((takes_arrays(signature.parameters[i]) || is_of_lists(signature.function)) && holds_complex(v)) return true;
+  }
+  return false;
+}
+
+std::optional<size_t> complex_list_in(const Signature& signature, std::span<const Value> args) {
+  if (is_by_parts(signature.function) || is_of_lists(signature.function)) return std::nullopt;
+  const size_t count = std::min(args.size(), signature.parameters.size());
+  for (size_t i = 0; i < count; ++i)
+    if (is_items(args[i]) && takes_arrays(signature.parameters[i]) && holds_complex(args[i])) return i;
+  return std::nullopt;
 }
 
 bool has_complex_form(Context& context, const Signature& signature, std::span<const Value> args) {
@@ -144,8 +177,10 @@ bool has_complex_form(Context& context, const Signature& signature, std::span<co
   if (is_by_parts(name)) return std::any_of(args.begin(), args.end(), [](const Value& v) { return holds_complex(v); });
   const bool has_dtype = complex_dtype_in(signature, args) < args.size();
   if (has_dtype && is_of_reals(name)) return true;
-  const bool takes_lists = has_dtype || is_of_lists(name);
-  return (takes_lists || std::any_of(args.begin(), args.end(), is_complex)) && complex_form(context, name);
+  if (has_dtype || is_of_lists(name)) return complex_form(context, name);
+  for (size_t i = 0; i < parameters; ++i)
+    if (is_mapped(signature.parameters[i], args[i])) return false;
+  return std::any_of(args.begin(), args.end(), is_complex) && complex_form(context, name);
 }
 
 void refuse_complex_dtype(const Signature& signature, std::span<const Value> args) {
@@ -168,7 +203,7 @@ Value call_for_complex(Context& context, const Value& callee, const Signature& s
       }
       results[is_imaginary ? 1 : 0] = call_given(context, callee, signature, parts);
     }
-    return make_complex(context, std::move(results[0]), std::move(results[1]));
+    return joined(context, std::move(results[0]), std::move(results[1]));
   }
   const bool is_complex_result = is_of_reals(signature.function) && std::none_of(args.begin(), args.end(), is_complex);
   const size_t dtype = is_complex_result ? complex_dtype_in(signature, args) : args.size();

@@ -14,13 +14,16 @@ namespace tsl {
 
 class Context;
 
-/// Whether one of the arguments is complex, c64 or c128, or a list or tuple that begins with a complex number; for a
-/// function that makes tensors of lists, one that holds any.
+/// Whether one of the arguments is complex, c64 or c128, or a list or tuple that begins with a complex number, or that
+/// holds any where arrays are taken.
 bool has_complex(const Signature& signature, std::span<const Value> args);
+/// Returns where a list that holds complex numbers stands for a tensor; nothing if none does, or the function knows
+/// such lists itself.
+std::optional<size_t> complex_list_in(const Signature& signature, std::span<const Value> args);
 /// Whether a function of the library has a form for complex numbers: it works on the parts one after the other, or
-/// there is a function _complex_<name>. Lists of complex numbers are for functions that make tensors of them. No form
-/// takes a complex number where the function takes no floats, such as an axis: the check of arguments refuses it.
-/// A function that makes real numbers in a dtype makes the real parts where that is c64 or c128.
+/// there is a function _complex_<name>. An elementwise function maps lists itself. No form takes a complex number where
+/// the function takes no floats, such as an axis: the check of arguments refuses it. A function that makes real numbers
+/// in a dtype makes the real parts where that is c64 or c128.
 bool has_complex_form(Context& context, const Signature& signature, std::span<const Value> args);
 /// Throws Failure (type) if c64 or c128 is given to a parameter for dtypes: of a function without a form for that.
 void refuse_complex_dtype(const Signature& signature, std::span<const Value> args);

@@ -1,5 +1,6 @@
 // Implements calls: from bytecode, from builtins and from the tracer.
 #include <algorithm>
+#include <optional>
 
 #include "base/error_names.h"
 #include "base/platform/stack_room.h"
@@ -71,6 +72,8 @@ class Interpreter::SlotGuard {
     for (Value* v = begin_; v < end_; ++v) vm::clear(*v);
     interpreter_.builtin_end_ = saved_;
   }
+  /// Leaves the values in their slots.
+  void keep() { begin_ = end_; }
   SlotGuard(const SlotGuard&) = delete;
   SlotGuard& operator=(const SlotGuard&) = delete;
 
@@ -302,11 +305,14 @@ bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* s
 /// Calls a function of the library with complex arguments, if it has a form for them.
 bool Interpreter::call_complex(Value* slot, const Signature& signature, std::span<Value> args) {
   if (!has_complex(signature, args)) return false;
+  SlotGuard guard(*this, args.data(), args.data() + args.size());  // to look for a form may load a file of the library
+  while (const std::optional<size_t> list = complex_list_in(signature, args))
+    args[*list] = *call_complex_form(context_, "tensor", args.subspan(*list, 1));
   if (!has_complex_form(context_, signature, args)) {
     refuse_complex_dtype(signature, args);
+    guard.keep();
     return false;
   }
-  SlotGuard guard(*this, args.data(), args.data() + args.size());
   Value result = call_for_complex(context_, Value(*slot), signature, args);
   *slot = std::move(result);
   return true;

@@ -16,6 +16,7 @@ let calls = [
   fn() = f(z), fn() = f(z, z), fn() = f(z, z, z), fn() = f(z, 1), fn() = f(1, z), fn() = f(z, 1, z), fn() = f(z, 0.5),
   fn() = f([z]), fn() = f([z], z), fn() = f([z, z]), fn() = f([z], [z]), fn() = f(c), fn() = f(c, c), fn() = f(x, z),
   fn() = f(z, x), fn() = f(x, x, z), fn() = f(m), fn() = f(m, m), fn() = f(m, 0), fn() = f([c, 1.0], x),
+  fn() = f([1.0, c]), fn() = f([1.0, c], [c, 2]), fn() = f([[1.0, c], [2.0]]), fn() = f([[1, c], [3, 4]], [1, 2]),
 ]
 var endless = []
 var riddles = []

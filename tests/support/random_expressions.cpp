@@ -326,6 +326,10 @@ std::string Expressions::of_complex(const std::string& dtype, const Extents& sha
       const std::string list =
           random_.pick({"[{0}, {1} * 1i, 2]", "[[2i, {0}], [{1}, {1} * 0.5i]]", "[({0}, 1i), [1, {1}]]"});
       const std::string made = fmt::format(fmt::runtime(list), real(depth - 1), integer(depth - 1));
+      if (list[1] == '{' && random_.chance(30)) {
+        const std::string number = random_.pick({"sum({})", "prod({})", "mean({})", "cumsum({})[1]", "square({})[2]"});
+        return fmt::format("({} * {})", re, fmt::format(fmt::runtime(number), made));
+      }
       const std::string form = random_.pick({"tensor({}, {})", "(fn(d: dtype) = tensor({}, d))({})"});
       return fmt::format("({} * {}[1{}])", re, fmt::format(fmt::runtime(form), made, name),
                          list[1] == '{' ? "" : ", 0");
