@@ -126,6 +126,14 @@ template <Op kOp, ScalarOp kScalar> Value unary_builtin(Context& context, Args a
   return Elementwise(context, kOp, kScalar).unary(args[0]);
 }
 
+/// Rounds as the op does, or, as the prelude does, to a number of decimals.
+Value round_builtin(Context& context, Args args) {
+  if (args[1].is(Tag::integer) && args[1].integer() == 0)
+    return Elementwise(context, Op::round, ScalarOp::round).unary(args[0]);
+  const Value to_decimals = *context.builtins().find(context.names().intern("_round_to"));
+  return context.call(to_decimals, args.values);
+}
+
 template <Op kOp, ScalarOp kScalar> Value binary_builtin(Context& context, Args args) {
   return Elementwise(context, kOp, kScalar).binary(args[0], args[1]);
 }
@@ -168,9 +176,17 @@ Value clamp_builtin(Context& context, Args args) {
 // What elementwise ops take.
 #define TSL_OPERAND "tensor | number | bool | list | tuple"
 
+constexpr Builtin kRoundRow{
+    "round", "round(x: " TSL_OPERAND ", decimals: int = 0)",
+    "the nearest whole number; halves go to the even one. decimals: how many digits stay behind "
+    "the point, or, negative, become 0 before it; as in NumPy, x times a power of ten is rounded",
+    round_builtin, "elementwise"};
+
 constexpr Builtin kElementwiseRows[] = {
 #define TSL_UNARY(name, rule, fallible, cost, doc, dx) \
-  {#name, #name "(x: " TSL_OPERAND ")", doc, unary_builtin<Op::name, ScalarOp::name>, "elementwise"},
+  Op::name == Op::round                                \
+      ? kRoundRow                                      \
+      : Builtin{#name, #name "(x: " TSL_OPERAND ")", doc, unary_builtin<Op::name, ScalarOp::name>, "elementwise"},
 #define TSL_BINARY(name, rule, fallible, cost, doc, da, db)                                                \
   {#name, #name "(a: " TSL_OPERAND ", b: " TSL_OPERAND ")", doc, binary_builtin<Op::name, ScalarOp::name>, \
    "elementwise"},
