@@ -130,7 +130,7 @@ template <Op kOp, ScalarOp kScalar> Value unary_builtin(Context& context, Args a
 Value round_builtin(Context& context, Args args) {
   if (args[1].is(Tag::integer) && args[1].integer() == 0)
     return Elementwise(context, Op::round, ScalarOp::round).unary(args[0]);
-  const Value to_decimals = *context.builtins().find(context.names().intern("_round_to"));
+  const Value to_decimals = *context.builtins().find(context.names().intern(kRoundToDecimals));
   return context.call(to_decimals, args.values);
 }
 
@@ -176,6 +176,7 @@ Value clamp_builtin(Context& context, Args args) {
 // What elementwise ops take.
 #define TSL_OPERAND "tensor | number | bool | list | tuple"
 
+// The only elementwise op whose function takes an option, too.
 constexpr Builtin kRoundRow{
     "round", "round(x: " TSL_OPERAND ", decimals: int = 0)",
     "the nearest whole number; halves go to the even one. decimals: how many digits stay behind "

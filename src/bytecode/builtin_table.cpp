@@ -15,7 +15,7 @@ namespace {
 
 /// Whether the interpreter or the compiler calls a function of the prelude by its name.
 bool is_called_by_name(std::string_view function) {
-  return function.starts_with(kComplexForm) || function == kGreatestDifference || function == "_round_to";
+  return function.starts_with(kComplexForm) || function == kGreatestDifference || function == kRoundToDecimals;
 }
 
 /// Lists the functions at the top level of a part of the prelude: lines that start with "fn name(". A name that starts

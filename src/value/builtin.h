@@ -55,6 +55,8 @@ constexpr Builtin with_effect(Builtin row) {
 inline constexpr std::string_view kComplexForm = "_complex_";
 /// The library's function that compiled assertions of allclose() call when they fail.
 inline constexpr std::string_view kGreatestDifference = "_greatest_difference";
+/// The library's function that round() calls for decimals.
+inline constexpr std::string_view kRoundToDecimals = "_round_to_decimals";
 
 /// A number that has a name.
 struct Constant {

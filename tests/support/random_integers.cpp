@@ -109,6 +109,8 @@ constexpr const char* kForms[] = {
     "arange(<n>, <n>, <n>)",
     "arange(<n>, <n>, <n>, dtype: i32)",
     "linspace(0, 1, <n>)",
+    "linspace(0, 1, <n>, endpoint: false)",
+    "round(<n>, <n>)",
     "eye(<n>, 2)",
     "tri(3, <n>, <n>)",
     "tril(m, <s>)",
