@@ -5,7 +5,7 @@ set -uo pipefail
 output=$("$@" 2>&1)
 status=$?
 echo "$output"
-errors=$(grep 'error\[' <<<"$output")
+errors=$(grep -E 'error\[|^ +raised at ' <<<"$output")  # as programs and `tsl test` print them
 if ((status != 0)) && [[ -n $errors ]] && ! grep -qv 'TSL was built without OpenBLAS' <<<"$errors"; then
   echo "skipped: TSL was built without OpenBLAS"
   exit 77

@@ -12,6 +12,7 @@
 #include "support/contains.h"
 #include "support/corpus.h"
 #include "support/op_matrix.h"
+#include "support/openblas.h"
 #include "support/session.h"
 
 using namespace tsl;
@@ -124,16 +125,19 @@ TEST_CASE("numbers and offsets of a run are symbols with the values that they ha
 }
 
 TEST_CASE("several results of an op are told apart", "[report]") {
-  CHECK(round_trips({{"qr", "let (q, r) = qr(eye(4))\nprint(q @ r)\n", "", {}},
-                     {"svd", "print([x.shape for x in svd(ones([3, 3]))])\n", "", {}},
-                     {"attention", "print(grad(fn(x) = sum(attention(x, x, x)))(ones([2, 3, 4])))\n", "", {}}}) >= 3);
-  const std::string text = plan_of("@compile\nfn f(x) = qr(x)[1]\nf(eye(4))\n");
-  REQUIRE(problem_of(text) == "none");
-  Json json = Json::parse(text);
-  for (Json& node : json["nodes"]) {
-    if (node.contains("result")) node["result"] = 2;
-  }
-  CHECK(contains(problem_of(json.dump()), "it breaks the rule"));
+  CHECK(round_trips({{"attention", "print(grad(fn(x) = sum(attention(x, x, x)))(ones([2, 3, 4])))\n", "", {}}}) >= 1);
+  WithoutOpenBlas left_out;
+  left_out.run([] {
+    const std::string text = plan_of("@compile\nfn f(x) = qr(x)[1]\nf(eye(4))\n");
+    REQUIRE(problem_of(text) == "none");
+    Json json = Json::parse(text);
+    for (Json& node : json["nodes"]) {
+      if (node.contains("result")) node["result"] = 2;
+    }
+    CHECK(contains(problem_of(json.dump()), "it breaks the rule"));
+    CHECK(round_trips({{"qr", "let (q, r) = qr(eye(4))\nprint(q @ r)\n", "", {}},
+                       {"svd", "print([x.shape for x in svd(ones([3, 3]))])\n", "", {}}}) >= 2);
+  });
 }
 
 TEST_CASE("a damaged plan is an error that says what is wrong", "[report]") {
