@@ -9,7 +9,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from layers import read_rooms
+from layers import read_rooms, room_of
 
 OF_CUDA = re.compile(r"(cu|nvrtc|cudnn|cublas|cublasLt|cusolver|cufft|cupti|nccl)[A-Z]\w*")
 OF_TSL = re.compile(r"_ZN?K?3tsl|_ZT[VISV]N3tsl|_ZN?K?St.*3tsl")
@@ -30,18 +30,17 @@ def read_symbols(lines):
 
 
 def archives_of(build, rooms, nm):
-    """Gives {room: (defined, undefined)} of the rooms that have libraries in the build's folder."""
-    found = {}
-    for room in rooms:
-        defined, undefined = set(), set()
-        for archive in sorted((build / "src" / room).glob("*.a")):
-            text = subprocess.run([nm, "--format=posix", archive], check=True, capture_output=True, text=True).stdout
-            more, needed = read_symbols(text.splitlines())
-            defined |= more
-            undefined |= needed
-        if defined:
-            found[room] = (defined, undefined - defined)
-    return found
+    """Gives {room: (defined, undefined)} of the rooms that have libraries in the build's folder, or in folders of it that are
+    no rooms: what a build has in place of a backend."""
+    found = defaultdict(lambda: (set(), set()))
+    for archive in sorted((build / "src").rglob("*.a")):
+        room = room_of(str(archive.relative_to(build / "src")), rooms)
+        if room is None:
+            continue
+        text = subprocess.run([nm, "--format=posix", archive], check=True, capture_output=True, text=True).stdout
+        for known, more in zip(found[room], read_symbols(text.splitlines())):
+            known |= more
+    return {room: (defined, undefined - defined) for room, (defined, undefined) in found.items() if defined}
 
 
 def problems_of(archives, rooms):
