@@ -510,6 +510,17 @@ class Symbols(unittest.TestCase):
         self.assertEqual(self.problems(vm=["cuInit U"]), ["vm needs cuInit of a library of CUDA"])
 
 
+class Archives(Case):
+    def test_folder_that_is_no_room_belongs_to_the_one_above(self):
+        self.write("build/src/vm/libvm.a", "f T 0 1\ng U\n")
+        self.write("build/src/vm/absent/libabsent.a", "g T 0 1\nh U\n")
+        self.write("build/src/libtsl.a", "all T 0 1\n")
+        self.write("nm", "#!/bin/sh\ncat \"$2\"\n")
+        (self.root / "nm").chmod(0o755)
+        found = symbols.archives_of(self.root / "build", Symbols.ROOMS, self.root / "nm")
+        self.assertEqual(found, {"vm": ({"f", "g"}, {"h"})})
+
+
 class CountTests(Case):
     def count(self, *tests, options=()):
         rows = "".join(f'<testcase name="{name}" status="{status}">{inner}<system-out>{output}</system-out></testcase>'
