@@ -37,7 +37,9 @@ class CpuExecutable : public exec::Executable {
       tiles_.emplace_back();
       libraries_.emplace_back();
       if (kernel.kind == graph::Template::op) {
-        libraries_.back() = backend.rows().find(plan_.graph[kernel.op_node]);
+        const graph::Node& node = plan_.graph[kernel.op_node];
+        libraries_.back() = backend.rows().find(node);
+        lacks_kernel_ |= !libraries_.back() && !has_own_kernel(node.op);
         if (libraries_.back())
           workspace_bytes_ = std::max(workspace_bytes_, workspace_bytes(*libraries_.back(), plan_, kernel));
         continue;
@@ -72,7 +74,7 @@ class CpuExecutable : public exec::Executable {
   RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
     if (exec::checks_addresses()) exec::AddressCheck(plan_, inputs, symbols).check_kernels();
-    memory_.bind(inputs, donated);
+    memory_.bind(inputs, lacks_kernel_ ? std::span<const char>() : donated);
     RunState state;
     state.buffers = memory_.addresses();
     state.symbols = symbols.data();
@@ -156,6 +158,7 @@ class CpuExecutable : public exec::Executable {
   std::vector<std::unique_ptr<const TilePlan>> tiles_;      // by kernel; null for those of ops
   std::vector<std::unique_ptr<exec::OpKernel>> libraries_;  // per kernel; null: a library does not run it
   uint64_t workspace_bytes_ = 0;                            // the most of any kernel of a library
+  bool lacks_kernel_ = false;  // of an op: its run will fail, and must not have overwritten what it was given
   exec::PlanActivities activities_;
   exec::LaunchObserver* observer_ = nullptr;
   std::vector<uint32_t> small_;  // small kernels of the current launch

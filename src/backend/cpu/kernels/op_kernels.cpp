@@ -167,7 +167,25 @@ void run_by_library(OpRun& run, exec::OpKernel& library, std::span<std::byte> wo
   library.run({{operands.data(), operand_count}, {results.data(), result_count}, workspace.data(), &report});
 }
 
+using OwnKernel = void (*)(OpRun&);
+constexpr std::pair<Op, OwnKernel> kOwnKernels[] = {{Op::cumsum, run_scan},
+                                                    {Op::cumprod, run_scan},
+                                                    {Op::sort, run_sort},
+                                                    {Op::scatter, run_scatter},
+                                                    {Op::scatter_add, run_scatter},
+                                                    {Op::nonzero, run_nonzero},
+                                                    {Op::fold_windows, run_fold_windows},
+                                                    {Op::matmul, run_integer_product}};
+
+/// Returns the kernel of our own that runs an op; null if there is none.
+OwnKernel own_kernel(Op op) {
+  const auto* const row = std::ranges::find(kOwnKernels, op, &std::pair<Op, OwnKernel>::first);
+  return row == std::end(kOwnKernels) ? nullptr : row->second;
+}
+
 }  // namespace
+
+bool has_own_kernel(Op op) { return own_kernel(op) != nullptr; }
 
 uint64_t workspace_bytes(const exec::OpKernel& library, const Plan& plan, const Kernel& kernel) {
   return graph::aligned(library.workspace_bytes()) + bytes_of_copies(library, plan, plan.graph[kernel.op_node]);
@@ -175,20 +193,9 @@ uint64_t workspace_bytes(const exec::OpKernel& library, const Plan& plan, const 
 
 void run_op(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunState& state, exec::OpKernel* library,
             std::span<std::byte> workspace) {
-  static constexpr std::pair<Op, void (*)(OpRun&)> kRows[] = {{Op::cumsum, run_scan},
-                                                              {Op::cumprod, run_scan},
-                                                              {Op::sort, run_sort},
-                                                              {Op::scatter, run_scatter},
-                                                              {Op::scatter_add, run_scatter},
-                                                              {Op::nonzero, run_nonzero},
-                                                              {Op::fold_windows, run_fold_windows},
-                                                              {Op::matmul, run_integer_product}};
   OpRun run(backend, plan, kernel, state);
   if (library) return run_by_library(run, *library, workspace);
-  // bounded: the ops
-  for (const auto& [op, kernel_of_op] : kRows) {
-    if (op == run.node.op) return kernel_of_op(run);
-  }
+  if (const OwnKernel own = own_kernel(run.node.op)) return own(run);
   std::string refusals;
   for (const exec::KernelCandidate& row : backend.rows().candidates(run.node, "")) {
     if (!row.refusal.empty()) refusals += fmt::format("; {}: {}", row.name, row.refusal);

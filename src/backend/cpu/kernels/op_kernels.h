@@ -10,6 +10,9 @@ namespace tsl::cpu {
 void run_op(CpuBackend& backend, const graph::Plan& plan, const graph::Kernel& kernel, RunState& state,
             exec::OpKernel* library, std::span<std::byte> workspace);
 
+/// Whether run_op() runs an op without a library.
+bool has_own_kernel(Op op);
+
 /// Returns the bytes that run_op() needs for a kernel of a library: its workspace, and copies of operands that it does
 /// not read as they lie.
 uint64_t workspace_bytes(const exec::OpKernel& library, const graph::Plan& plan, const graph::Kernel& kernel);
