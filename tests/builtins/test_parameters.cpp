@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "nn_arguments.h"
 #include "support/all_functions.h"
+#include "support/openblas.h"
 #include "support/session.h"
 #include "value/builtin.h"
 #include "value/signature.h"
@@ -813,8 +814,9 @@ const std::string* fitting(const Callee& callee, const ParameterInfo& parameter)
   return nullptr;
 }
 
-/// What a call gives, or "" if it raises an error. An error that is not the program's fails the test.
-std::string outcome(Session& s, const std::string& call) {
+/// What a call gives, or "" if it raises an error. An error that is not the program's fails the test; one that
+/// `left_out` counts is given as a result.
+std::string outcome(Session& s, const std::string& call, WithoutOpenBlas* left_out = nullptr) {
   INFO(call);
   try {
     s.printed.clear();
@@ -824,7 +826,7 @@ std::string outcome(Session& s, const std::string& call) {
     return s.printed + value;
   } catch (const Failure& failure) {
     CHECK(failure.error().message.find("internal error") == std::string::npos);
-    return "";
+    return left_out && left_out->leaves_out(failure.error().message) ? failure.error().message : "";
   }
 }
 
@@ -847,6 +849,7 @@ std::string call_with(const Callee& callee, size_t at, const std::string& value,
 
 TEST_CASE("a fitting argument is known for each parameter of each function, and fits") {
   Session s;
+  WithoutOpenBlas left_out;
   for (const Callee& callee : functions(s)) {
     const auto& parameters = callee.signature->parameters;
     for (const ParameterInfo& parameter : parameters) {
@@ -856,7 +859,7 @@ TEST_CASE("a fitting argument is known for each parameter of each function, and 
     if (parameters.empty()) continue;
     const std::string call = call_with(callee, parameters.size() - 1, *fitting(callee, parameters.back()), false);
     INFO(call);
-    CHECK_FALSE(outcome(s, call).empty());
+    CHECK_FALSE(outcome(s, call, &left_out).empty());
   }
 }
 

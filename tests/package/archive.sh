@@ -15,7 +15,9 @@ tests/api/installed.sh "$archive" "$folder/used" "$PWD/examples/embed"
 
 mv "$folder/used/prefix" "$folder/moved"
 [[ $(env -i "$folder/moved/bin/tsl" -e 'print(matmul(ones([64, 64]), ones([64, 64]))[0, 0])') == "f32[] 64.0" ]]
-[[ $(env -i "$folder/moved/bin/tsl" -e 'print(eigh(tensor([[2.0, 0.0], [0.0, 1.0]]))[0].tolist())') == "[1.0, 2.0]" ]]
+if grep -q '^TSL_OPENBLAS:BOOL=OFF$' "$build/CMakeCache.txt"; then factorised='*TSL was built without OpenBLAS*'; else factorised='\[1.0, 2.0]'; fi
+# shellcheck disable=SC2053  # a pattern
+[[ $(env -i "$folder/moved/bin/tsl" -e 'print(eigh(tensor([[2.0, 0.0], [0.0, 1.0]]))[0].tolist())' 2>&1) == $factorised ]]
 system='linux-vdso|ld-linux|/(libc|libm|libstdc\+\+|libgcc_s)\.so'
 others=$(ldd "$folder/moved/bin/tsl" "$folder/moved/lib/libtsl.so" "$folder"/moved/lib/tsl/* | grep '=>' | grep -vE "$system" |
   grep -v "$folder/moved/" || true)

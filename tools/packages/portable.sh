@@ -24,7 +24,7 @@ add_licences() {
   done
   for package in nlohmann-json3-dev libcli11-dev; do cp -L "/usr/share/doc/$package/copyright" "$folder/$package.txt"; done
   cat >"$folder/README.txt" <<'END'
-The licences of the libraries in lib/tsl/, of OpenBLAS, which the program and libtsl.so contain, and of headers that TSL was
+The licences of the libraries in lib/tsl/, of OpenBLAS, if the program and libtsl.so contain it, and of headers that TSL was
 built with, as Debian records them for the sources.
 Paragraphs about Debian's packaging, tests and programs concern files that are not included here. No file here is under
 the GPL alone: of libzip and libbz2 only the libraries are, and of OpenSSL only libcrypto.
@@ -47,8 +47,9 @@ make_portable() {
   mkdir -p "$folder/lib/tsl"
   local -a libraries
   mapfile -t libraries < <(private_libraries "$executable" "$shared")
-  add_licences "$folder/share/doc/tsl/licences" "${libraries[@]}" \
-    "$(sed -n 's/^TSL_OPENBLAS_ARCHIVE:FILEPATH=//p' "$build/CMakeCache.txt")"
+  local openblas
+  openblas=$(sed -n 's/^TSL_OPENBLAS_ARCHIVE:FILEPATH=//p' "$build/CMakeCache.txt")  # none in a build without it
+  add_licences "$folder/share/doc/tsl/licences" "${libraries[@]}" ${openblas:+"$openblas"}
   for library in "${libraries[@]}"; do
     file=$folder/lib/tsl/$(private_name "$(basename "$library")")
     cp -L "$library" "$file"
