@@ -1,12 +1,12 @@
 #include "backend/cuda/backend.h"
 
 #include "backend/cuda/codegen/reduce_shape.h"
-#include "backend/cuda/plans/executable.h"
 #include "backend/cuda/driver/moves.h"
 #include "backend/cuda/kernels/generate.h"
 #include "backend/cuda/kernels/launch_candidates.h"
 #include "backend/cuda/libraries/libraries.h"
 #include "backend/cuda/nvtx.h"
+#include "backend/cuda/plans/executable.h"
 #include "backend/cuda/ranks/links.h"
 #include "backend/cuda/ranks/sum_kernel.h"
 #include "backend/cuda/streams.h"

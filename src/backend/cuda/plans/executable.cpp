@@ -7,11 +7,11 @@
 #include <optional>
 #include <utility>
 
+#include "backend/cuda/kernels/generate.h"
+#include "backend/cuda/kernels/launch_candidates.h"
 #include "backend/cuda/plans/dependencies.h"
 #include "backend/cuda/plans/host_op.h"
 #include "backend/cuda/plans/launch_unit.h"
-#include "backend/cuda/kernels/generate.h"
-#include "backend/cuda/kernels/launch_candidates.h"
 #include "base/error_names.h"
 #include "exec/address_check.h"
 #include "exec/constant_launches.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "backend/cuda/plans/executable.h"
 #include "backend/cuda/driver/moves.h"
+#include "backend/cuda/plans/executable.h"
 #include "graph/compile.h"
 
 namespace tsl::cuda {

@@ -11,9 +11,9 @@
 
 #include "backend/cpu/backend.h"
 #include "backend/cuda/backend.h"
-#include "backend/cuda/plans/executable.h"
 #include "backend/cuda/driver/moves.h"
 #include "backend/cuda/libraries/libraries.h"
+#include "backend/cuda/plans/executable.h"
 #include "graph/compile.h"
 #include "support/build.h"
 #include "support/gpu.h"
