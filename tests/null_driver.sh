@@ -79,7 +79,7 @@ expect '*\[code\] f:1#0: extern "C" __global__ void*' "$(run "$loop" --log code:
 attend='@compile fn f(x) = attention(x, x, x)
   for i in 0..3 { f(bf16(ones([2, 4, 64, 64]))) }'
 expect '*\[code\] f:1#0: k_attention_*: * lines*' "$(run "$attend" --log code)"
-expect '*\[perf\] f:1#0: attention*blocks*threads*registers*' "$(run "$attend" --log perf:debug)"
+expect '*\[perf\] f:1#0: k_attention_*blocks*threads*registers*' "$(run "$attend" --log perf:debug)"
 expect '\[graphs\] f:1#0: a graph is made, of 1 call' "$(run "$loop" --log graphs --warn off)"
 # What explain says of the graph that launches a plan's kernels.
 explained() { run "explain()

@@ -86,6 +86,8 @@ const std::map<std::string, std::string> kFitting = {
     {"n", "3"},
     {"m", "2"},
     {"num", "4"},
+    {"endpoint", "true"},
+    {"decimals", "1"},
     {"f", "fn(v) = v * 2"},
     {"wrt", "0"},
     {"has_aux", "false"},
@@ -771,6 +773,8 @@ const std::set<std::string> kCounts = {"axis", "axis0", "axis1",  "shape",    "o
 
 /// Parameters of such a name that are numbers to compute with, and whose tensors give tensors.
 const std::set<std::string> kNumbers = {"linspace.start",
+                                        "science.ellipk.m",
+                                        "science.ellipe.m",
                                         "logspace.start",
                                         "geomspace.start",
                                         "lerp.start",
