@@ -69,15 +69,21 @@ Value part_of_argument(const Value& argument, bool is_imaginary, int depth = 0) 
   return argument.is(Tag::list) ? make_list(items.take()) : make_tuple(items.take());
 }
 
-/// Makes complex numbers of results of the parts: two lists of numbers become one.
+/// Makes complex numbers of results of the parts: lists are joined item by item. Items without parts stay as they are.
 Value joined(Context& context, Value re, Value im) {
-  if (!re.is(Tag::list) || !im.is(Tag::list)) return make_complex(context, std::move(re), std::move(im));
-  const std::vector<Value>&real = re.as<List>().items, &imaginary = im.as<List>().items;
+  if (is_host_number(re) && is_host_number(im)) {
+    const auto part = [](const Value& number) { return apply_scalar(ScalarOp::to_real, number); };
+    return make_complex(context, part(re), part(im));
+  }
+  const auto is_part = [](const Value& v) { return v.is(Tag::tensor) || is_host_number(v); };
+  if (is_part(re) && is_part(im)) return make_complex(context, std::move(re), std::move(im));
+  if (!is_items(re) || !is_items(im)) return re;
+  const std::vector<Value>&real = re.as<Sequence>().items, &imaginary = im.as<Sequence>().items;
+  if (real.size() != imaginary.size()) return re;
   Collector items;
   count_work(64 * static_cast<int64_t>(real.size() + 1));
-  const auto part = [](const Value& number) { return apply_scalar(ScalarOp::to_real, number); };
-  for (size_t i = 0; i < real.size(); ++i) items.add(make_complex(context, part(real[i]), part(imaginary[i])));
-  return make_list(items.take());
+  for (size_t i = 0; i < real.size(); ++i) items.add(joined(context, real[i], imaginary[i]));
+  return re.is(Tag::list) ? make_list(items.take()) : make_tuple(items.take());
 }
 
 const Value* complex_form(Context& context, std::string_view name) {
