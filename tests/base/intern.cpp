@@ -1,8 +1,9 @@
-// Names of records are hashed with the secret of the process.
+// Names: where they stay, when they are freed, and that their hashes take the secret of the process.
 #include "base/intern.h"
 
 #include <cstring>
 #include <unordered_set>
+#include <vector>
 
 #include "catch.h"
 
@@ -46,7 +47,41 @@ TEST_CASE("names that are chosen to collide have hashes of their own") {
   for (uint64_t i = 0; i < kCount; ++i) {
     const std::string text = colliding_text(i);
     REQUIRE(std::hash<std::string_view>()(text) == std::hash<std::string_view>()(colliding_text(0)));
-    hashes.insert(Interner::Hash()(text));
+    hashes.insert(seeded_hash(std::string_view(text)));
   }
   CHECK(hashes.size() == kCount);
+}
+
+TEST_CASE("names stay where they are while others are made and freed") {
+  constexpr int kCount = 20000;
+  Interner names;
+  const Name first = names.intern("name 0");
+  std::vector<HeldName> held;
+  for (int i = 0; i < kCount; ++i) held.emplace_back(names, "name " + std::to_string(i));
+  CHECK(names.size() == kCount);
+  CHECK(held[0] == first);
+  for (int i = 1; i < kCount; i += 2) held[static_cast<size_t>(i)] = HeldName();
+  CHECK(names.size() == kCount / 2);
+  for (int i = 0; i < kCount; ++i) {
+    const std::string text = "name " + std::to_string(i);
+    const Name expected = held[static_cast<size_t>(i)];
+    REQUIRE(names.find(text) == expected);
+    if (expected) REQUIRE(*expected == text);
+  }
+  held.clear();
+  CHECK(names.size() == 1);
+  CHECK(names.find("name 0") == first);  // which code holds
+}
+
+TEST_CASE("a name is freed with its last holder") {
+  Interner names;
+  HeldName one(names, "key");
+  const HeldName same = one;
+  one = HeldName();
+  CHECK(names.find("key") == same);
+  {
+    const HeldName again(names, "key");
+    CHECK(again == same);
+  }
+  CHECK(names.size() == 1);
 }
