@@ -27,6 +27,7 @@ if(NOT TSL_SANITIZE AND NOT TSL_MUTANTS)
     add_executable(example_server ${CMAKE_SOURCE_DIR}/examples/embed/server.cpp)
     target_link_libraries(example_server PRIVATE tsl_shared tsl_flags Threads::Threads)
     tsl_script_test(hosts/attacked_server ${TSL_PYTHON} tests/api/attack_server.py $<TARGET_FILE:example_server>)
+    set_tests_properties(hosts/attacked_server PROPERTIES RUN_SERIAL ON)  # it is timed
   endif()
   get_property(layers GLOBAL PROPERTY TSL_LAYERS)
   list(REMOVE_ITEM layers tsl_syntax tsl_cli tsl_prompt)  # the last two are the program's

@@ -25,9 +25,10 @@ if(TARGET libedit::libedit)
   set_tests_properties(prompt_terminal PROPERTIES COST 50)
 endif()
 
-# Ctrl-C in busy builtins, in scripts and at the prompt. (Under a sanitizer nothing ends in time.)
+# Ctrl-C in busy builtins, in scripts and at the prompt: timed, so nothing else runs. (Under a sanitizer nothing ends in time.)
 if(TARGET libedit::libedit AND NOT TSL_SANITIZE)
   tsl_script_test(interrupted python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/interrupted.py $<TARGET_FILE:tsl>)
+  set_tests_properties(interrupted PROPERTIES RUN_SERIAL ON)
 endif()
 
 if(TSL_PYTHON)
