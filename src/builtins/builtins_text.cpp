@@ -208,9 +208,9 @@ Value join_builtin(Context& context, Args args) {
   Value item;
   for (int64_t state = 0; iterate(context, list, state, item);) {
     count_work(kPieceWork);
-    if (!joined->pieces.empty()) joined->pieces.push_back({separator, kStrSpec});
+    if (!joined->pieces.empty()) joined->pieces.push_back({separator, std::string(kStrSpec)});
     if (!item.is(Tag::lazy_string)) expect_string(context, item, "join's item");
-    joined->pieces.push_back({item, kStrSpec});
+    joined->pieces.push_back({item, std::string(kStrSpec)});
   }
   const Value text(joined);
   return is_known(context, text) ? make_string(to_string(context, text)) : text;

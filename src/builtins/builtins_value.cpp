@@ -26,17 +26,17 @@ namespace {
 // ---- Text ------------------------------------------------------------------------------------------
 
 /// Makes a lazy string of a value that is not known yet.
-Value lazy_string_of(const Value& value, const char* spec) {
+Value lazy_string_of(const Value& value, std::string_view spec) {
   Ref<LazyString> text = make_ref<LazyString>();
-  text->pieces.push_back({value, spec});
+  text->pieces.push_back({value, std::string(spec)});
   return Value(std::move(text));
 }
 
-Value text_of(Context& context, const Value& value, const char* spec) {
+Value text_of(Context& context, const Value& value, std::string_view spec) {
   if (is_text(value)) return value;
   if (!is_known(context, value)) return lazy_string_of(value, spec);
   TextBuilder text;
-  add_format(text, context, value, spec);
+  add_format(text, context, value, std::string(spec));
   return make_string(text.take());
 }
 
@@ -50,7 +50,7 @@ Value run_picture_text(Context& context, std::span<Value> args) {
 }
 
 Value print_builtin(Context& context, Args args) {
-  const char* spec = expect_bool(context, args[0], "full") ? kFullSpec : kStrSpec;
+  const std::string spec(expect_bool(context, args[0], "full") ? kFullSpec : kStrSpec);
   const std::span<Value> values = args.values.subspan(1);
   bool known = true;
   for (Value& v : values)  // bounded: by the arguments of a call

@@ -291,7 +291,7 @@ void FunctionCompiler::fstring(const FStringExpr& e, Reg dst) {
     if (!part.text->empty()) parts.push_back({part.text, "", false});
     if (!part.value) continue;
     const bool is_named = !part.text->empty() && part.spec->empty() && !part.computed_spec;
-    parts.push_back({nullptr, is_named ? kNamedSpec : *part.spec, part.computed_spec != nullptr});
+    parts.push_back({nullptr, is_named ? std::string(kNamedSpec) : *part.spec, part.computed_spec != nullptr});
     into(*part.value, allocate(part.value->span));
     if (part.computed_spec) into(*part.computed_spec, allocate(part.computed_spec->span));
   }

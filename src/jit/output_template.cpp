@@ -89,28 +89,21 @@ Value OutputTemplate::rebuild_leaf(const Leaf& leaf, const Run& run) const {
   return Value(run.view(static_cast<size_t>(leaf.slot), leaf.layout));
 }
 
+bool OutputTemplate::rebuild_other(const Value& leaf, Value& with, Context& context, const Run& run) const {
+  if (leaf.is(Tag::integer)) with = rebuild_leaf(leaves_[static_cast<size_t>(-1 - leaf.integer())], run);
+  else if (leaf.is(Tag::symbol)) with = Value(run.symbols[leaf.symbol()->id]);
+  else if (leaf.is(Tag::list)) with = with_items(list_of(leaf, run), unopened(leaf).items);  // behind a prefix
+  else if (leaf.is(Tag::map)) with = with_changes(map_of(leaf, run), unopened_map(leaf));    // of an input
+  else if (leaf.is(Tag::lazy_string)) with = joined(context, leaf);
+  else return false;
+  return true;  // items, values and pieces were rebuilt before
+}
+
 Value OutputTemplate::rebuilt(Value value, Context& context, const Run& run) const {
   replace_leaves(value, [this, &context, &run, values = run.values.data()](const Value& leaf, Value& with) {
-    if (leaf.is(Tag::integer)) {  // most leaves
-      const int64_t reference = leaf.integer();
-      if (reference >= 0) with.become(values[reference]);
-      else with = rebuild_leaf(leaves_[static_cast<size_t>(-1 - reference)], run);
-      return true;
-    }
-    if (leaf.is(Tag::symbol)) {
-      with = Value(run.symbols[leaf.symbol()->id]);
-      return true;
-    }
-    if (leaf.is(Tag::list)) {  // with a prefix; its items are rebuilt by now
-      with = with_items(list_of(leaf, run), unopened(leaf).items);
-      return true;
-    }
-    if (leaf.is(Tag::map)) {  // of an input; the values set in it are rebuilt by now
-      with = with_changes(map_of(leaf, run), unopened_map(leaf));
-      return true;
-    }
-    if (!leaf.is(Tag::lazy_string)) return false;
-    with = joined(context, leaf);  // its pieces are rebuilt by now
+    const bool is_slot = leaf.is(Tag::integer) && leaf.integer() >= 0;  // most leaves
+    if (!is_slot) return rebuild_other(leaf, with, context, run);
+    with.become(values[leaf.integer()]);
     return true;
   });
   return value;

@@ -41,6 +41,8 @@ class OutputTemplate {
   Value reference_to(Leaf leaf);
   Value rebuilt(Value value, Context& context, const Run& run) const;
   Value rebuild_leaf(const Leaf& leaf, const Run& run) const;
+  /// Rebuilds a leaf that is not the tensor of a slot. Returns whether a run makes it.
+  bool rebuild_other(const Value& leaf, Value& with, Context& context, const Run& run) const;
 
   // Every int in here is a reference: n to the tensor in slot n, -1 - n to leaf n.
   Value value_;

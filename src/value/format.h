@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "value/text_builder.h"
 #include "value/value.h"
@@ -30,12 +31,12 @@ void check_format(Context&, const Value& value, const std::string& spec);
 
 /// Specs of LazyString pieces for str(v) and repr(v). (f"{v}" differs from str(v): of a one-element tensor it shows
 /// only the element.)
-inline constexpr const char* kStrSpec = "!s";
-inline constexpr const char* kReprSpec = "!r";
+inline constexpr std::string_view kStrSpec = "!s";
+inline constexpr std::string_view kReprSpec = "!r";
 /// The spec of str(v, full: true): tensors are not cut.
-inline constexpr const char* kFullSpec = "!f";
+inline constexpr std::string_view kFullSpec = "!f";
 /// The spec of f"{x=}": a str is quoted, everything else is as in f"{x}".
-inline constexpr const char* kNamedSpec = "!=";
+inline constexpr std::string_view kNamedSpec = "!=";
 
 /// Returns the string that a lazy string has been replaced by when it was read; null if it has not been read.
 const Value* known_string(const Value& text);

@@ -14,6 +14,13 @@ namespace tsl {
 
 class Context;
 
+/// Whether an argument has a tag of what has_complex() looks for: a quick test, since few have.
+inline bool may_have_complex(std::span<const Value> args) {
+  constexpr uint32_t kTags = tag_bit(Tag::record) | tag_bit(Tag::list) | tag_bit(Tag::tuple) | tag_bit(Tag::function);
+  uint32_t tags = 0;
+  for (const Value& v : args) tags |= tag_bit(v.tag());  // bounded: by the arguments of a call
+  return (tags & kTags) != 0;
+}
 /// Whether one of the arguments is complex, c64 or c128, or a list or tuple that begins with a complex number, or that
 /// holds any where arrays are taken.
 bool has_complex(const Signature& signature, std::span<const Value> args);

@@ -282,7 +282,8 @@ bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* s
     const size_t bound = bind_arguments(proto.signature, base, count, shape);
     if (proto.signature.rest) collect_rest(base + proto.parameter_count(), base + bound);
   }
-  if (proto.is_library && call_complex(slot, proto.signature, {base, proto.parameter_count()})) return false;
+  const std::span<Value> given(base, proto.parameter_count());
+  if (proto.is_library && may_have_complex(given) && call_complex(slot, proto.signature, given)) return false;
   if (proto.takes_reals) fill_reals(context_, proto.signature, base);
   if (proto.tests_arguments) {
     if (proto.is_library) read_numbers(context_, proto.signature, base);
@@ -338,7 +339,8 @@ void Interpreter::call_builtin(Value* slot, size_t count, const CallShape* shape
   SlotGuard guard(*this, args, args + slots);
   const size_t bound = bind_arguments(signature, args, count, shape);
   if (native.builtin->may_swap) swap_arguments(signature, args);
-  if (call_complex(slot, signature, {args, bound})) return;
+  const std::span<Value> given(args, bound);
+  if (may_have_complex(given) && call_complex(slot, signature, given)) return;
   for (const uint16_t dim : dims) args[dim] = Value::absent();
   if (!native.builtin->forwards) complete_arguments(context_, signature, args, bound);
   // Tensors that the builtin makes from numbers and lists are placed on the device of its first tensor.
