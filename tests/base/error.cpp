@@ -180,7 +180,7 @@ TEST_CASE("names of other languages have their names in TSL, if there are such, 
 
 TEST_CASE("names of other libraries that do something else than a near name are no misspelling of it") {
   const std::vector<std::string> names = {"sqrt", "log", "logical_not", "rand", "sin", "zip", "filter", "hvp", "size"};
-  for (const char* foreign : {"sqrtm", "logm", "logical_and", "logical_or", "rank", "sinm", "zipf", "lfilter", "yvp"}) {
+  for (const char* foreign : {"logical_and", "logical_or", "rank", "sinm", "zipf", "lfilter", "yvp"}) {
     INFO(foreign);
     CHECK(!suggest_name(foreign, names).empty());
     CHECK(suggest_name(foreign, names).find("did you mean") == std::string::npos);

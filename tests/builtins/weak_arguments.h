@@ -137,6 +137,10 @@ inline const std::map<std::string, std::vector<std::string>> kWeakCalls = {
     {"toeplitz", {"toeplitz(v, v)"}},
     {"cdist", {"cdist(m, m, p: 0.1)"}},
     {"pinv", {"pinv(m, rcond: 0.1)"}},
+    {"lu_solve", {"lu_solve(lu_factor(tensor([[0.1, 0.3], [0.7, 16777217]], dtype: f64)), v[:2])"}},
+    {"cho_solve", {"cho_solve((tensor([[0.1, 0.0], [0.7, 16777217]], dtype: f64), true), v[:2])"}},
+    {"null_space", {"null_space(m, rcond: 0.1)"}},
+    {"orth", {"orth(m, rcond: 0.1)"}},
     {"cond", {"cond(m, 1)"}},
     {"matrix_rank", {"matrix_rank(m, tol: 0.1)"}},
     // Signals.
