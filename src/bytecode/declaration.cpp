@@ -171,7 +171,7 @@ void require_type_name(std::string_view name, Interner& names) {
 Signature parse_signature(std::string_view text, Interner& names, const Builtins* builtins) {
   const std::unique_ptr<Declaration> declared = parse_declaration(text, names);
   Signature signature;
-  signature.function = *declared->function->name;
+  signature.set_function(*declared->function->name);
   const auto parameters = declared->function->parameters;
   std::vector<Name> dims;  // their values follow the parameters', where `...rest` would be
   const RegisterOf register_of = [&](const Variable& dim) -> uint16_t {

@@ -87,7 +87,7 @@ std::unique_ptr<Proto> FunctionCompiler::run() {
 
 void FunctionCompiler::signature() {
   Signature& signature = proto_->signature;
-  signature.function = proto_->display_name();
+  signature.set_function(proto_->display_name());
   for (const Parameter& parameter : function_.parameters) {
     declare_register(*parameter.variable, parameter.span);
     if (!parameter.default_value) ++proto_->required;

@@ -86,26 +86,30 @@ template <class Visit> void visit_dim_names(const ValueType& type, Visit&& visit
 
 struct ParameterInfo {
   Name name = nullptr;
-  uint32_t tags = kAnyTag;  // values with these tags need no further check
+  uint32_t tags = kAnyTag;    // values with these tags need no further check
+  bool takes_arrays = false;  // lists of numbers, too
   bool has_default = false;
   Value default_value;  // for builtins; functions of the language compute their defaults
   Span default_span;    // of the default in the source; for functions of the language
   std::optional<ValueType> type;
 
   static constexpr uint32_t kAnyTag = ~tag_bit(Tag::absent);
-  /// Sets the type, and `tags` from it.
+  /// Sets the type, and `tags` and `takes_arrays` from it.
   void set_type(ValueType annotated);
   /// Whether a value was given and needs no further check.
   bool accepts_tag(const Value& value) const { return tags >> static_cast<int>(value.tag()) & 1; }
 };
 
 struct Signature {
-  std::string function;  // the function's name, for messages
+  std::string function;              // the function's name, for messages
+  bool knows_complex_lists = false;  // takes lists of complex numbers itself, if it is of the library
   std::vector<ParameterInfo> parameters;
   std::optional<ParameterInfo> rest;  // for builtins: takes further positional arguments
   size_t named_only = 0;              // how many of the parameters follow `rest`: they are given by name alone
   std::optional<ValueType> result;
   std::vector<uint16_t> dim_registers;  // registers of all dimension names
+  /// Sets the name, and `knows_complex_lists` from it.
+  void set_function(std::string name);
 };
 
 /// The form of a call's arguments: `positional` ones without names, then one for each name.

@@ -540,9 +540,19 @@ bool TypeAlternative::has_any_rank() const {
   return std::any_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_ellipsis; });
 }
 
+void Signature::set_function(std::string name) {
+  // Besides those that work on the parts one after the other. In alphabetical order.
+  static constexpr std::string_view kKnowing[] = {"angle", "c128", "c64",   "concat", "conj",   "imag", "norm",
+                                                  "prod",  "real", "stack", "std",    "tensor", "to",   "var"};
+  function = std::move(name);
+  knows_complex_lists = std::binary_search(std::begin(kKnowing), std::end(kKnowing), function);
+}
+
 void ParameterInfo::set_type(ValueType annotated) {
   tags = 0;
+  takes_arrays = false;
   for (const TypeAlternative& each : annotated.alternatives) {
+    takes_arrays = takes_arrays || (each.kind && each.kind == kind_named("array"));
     if (each.has_parts) continue;
     if (each.kind) tags |= each.kind->tags;
     else if (each.dtype == DType::boolean && !each.has_shape) tags |= tag_bit(Tag::boolean);

@@ -32,11 +32,6 @@ constexpr std::string_view kOfReals[] = {
     "kaiser", "linspace", "logspace", "one_hot", "ones", "rfftfreq", "tri",    "zeros",
 };
 
-/// The functions that know lists of complex numbers themselves, besides those above. In alphabetical order.
-constexpr std::string_view kOfLists[] = {"angle", "c128", "c64",   "concat", "conj",   "imag", "norm",
-                                         "prod",  "real", "stack", "std",    "tensor", "to",   "var"};
-
-bool is_of_lists(std::string_view name) { return std::binary_search(std::begin(kOfLists), std::end(kOfLists), name); }
 bool is_by_parts(std::string_view name) { return std::binary_search(std::begin(kByParts), std::end(kByParts), name); }
 bool is_of_reals(std::string_view name) { return std::binary_search(std::begin(kOfReals), std::end(kOfReals), name); }
 
@@ -107,17 +102,9 @@ bool holds_complex(const Value& v, int depth = 0) {  // bounded recursion: by kM
          std::any_of(items.begin(), items.end(), [=](const Value& item) { return holds_complex(item, depth + 1); });
 }
 
-/// Whether a parameter takes arrays: lists of numbers, too.
-bool takes_arrays(const ParameterInfo& parameter) {
-  static const ValueKind* const array = kind_named("array");
-  if (!parameter.type) return false;
-  const std::vector<TypeAlternative>& types = parameter.type->alternatives;
-  return std::any_of(types.begin(), types.end(), [](const TypeAlternative& each) { return each.kind == array; });
-}
-
 /// Whether an argument is a list or tuple whose items a function maps, as elementwise ones do.
 bool is_mapped(const ParameterInfo& parameter, const Value& argument) {
-  return is_items(argument) && parameter.accepts_tag(argument) && !takes_arrays(parameter);
+  return is_items(argument) && parameter.accepts_tag(argument) && !parameter.takes_arrays;
 }
 
 /// Whether a parameter takes dtypes, and no other functions beside c64 and c128.
@@ -162,16 +149,16 @@ bool has_complex(const Signature& signature, std::span<const Value> args) {
     if (v.is(Tag::tensor)) continue;
     if (v.is(Tag::function) ? is_complex_dtype(v) : begins_complex(v)) return true;
     if (!is_items(v) || i >= signature.parameters.size()) continue;
-    if ((takes_arrays(signature.parameters[i]) || is_of_lists(signature.function)) && holds_complex(v)) return true;
+    if ((signature.knows_complex_lists || signature.parameters[i].takes_arrays) && holds_complex(v)) return true;
   }
   return false;
 }
 
 std::optional<size_t> complex_list_in(const Signature& signature, std::span<const Value> args) {
-  if (is_by_parts(signature.function) || is_of_lists(signature.function)) return std::nullopt;
+  if (signature.knows_complex_lists || is_by_parts(signature.function)) return std::nullopt;
   const size_t count = std::min(args.size(), signature.parameters.size());
   for (size_t i = 0; i < count; ++i)
-    if (is_items(args[i]) && takes_arrays(signature.parameters[i]) && holds_complex(args[i])) return i;
+    if (is_items(args[i]) && signature.parameters[i].takes_arrays && holds_complex(args[i])) return i;
   return std::nullopt;
 }
 
@@ -183,7 +170,7 @@ bool has_complex_form(Context& context, const Signature& signature, std::span<co
   if (is_by_parts(name)) return std::any_of(args.begin(), args.end(), [](const Value& v) { return holds_complex(v); });
   const bool has_dtype = complex_dtype_in(signature, args) < args.size();
   if (has_dtype && is_of_reals(name)) return true;
-  if (has_dtype || is_of_lists(name)) return complex_form(context, name);
+  if (has_dtype || signature.knows_complex_lists) return complex_form(context, name);
   for (size_t i = 0; i < parameters; ++i)
     if (is_mapped(signature.parameters[i], args[i])) return false;
   return std::any_of(args.begin(), args.end(), is_complex) && complex_form(context, name);
